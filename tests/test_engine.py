@@ -1,0 +1,282 @@
+"""The running batch: rows keep to themselves, whoever else comes, goes or is stopped."""
+
+import itertools
+import random
+import threading
+import time
+
+import numpy as np
+import pytest
+import torch
+
+from voxcpm_core import RequestError, SpeechRequest, UnsupportedError, VoxCPM
+
+EXACT = 1e-4  # float32; another batch size may order sums differently
+
+
+@pytest.fixture(scope="module")
+def model(v2_48k, torch_threads):
+    with VoxCPM.from_pretrained(v2_48k.path, device="cpu") as model:
+        yield model
+
+
+def request(text="hello world, the end.", **fields):
+    return SpeechRequest(text=text, **{"seed": 7, "max_len": 8, "min_len": 100, **fields})
+
+
+def alone(model, wanted):
+    return model.generate_takes(wanted)[0].samples
+
+
+def apart(a, b):
+    assert a.shape == b.shape
+    return np.abs(a - b).max()
+
+
+def modes(golden):
+    clip = {"prompt_wav_path": golden.prompt, "prompt_text": "hello the world."}
+    voice = {"reference_wav_path": golden.reference}
+    return [{}, {"control": "a calm man"}, voice, clip, {**voice, **clip}]
+
+
+def test_three_takes_equal_the_same_takes_alone(model):
+    takes = model.generate_takes(request(), seeds=[100, 101, 5])
+    assert [take.seed for take in takes] == [100, 101, 5]
+    for take in takes:
+        assert apart(take.samples, alone(model, request(seed=take.seed))) <= EXACT
+    for one, other in itertools.combinations(takes, 2):
+        assert apart(one.samples, other.samples) > 1e-3
+
+
+def test_a_batch_of_all_modes_equals_each_alone(model, v2_48k):
+    wanted = [request(seed=k, max_len=5 + k, **mode) for k, mode in enumerate(modes(v2_48k))]
+    for take, single in zip(model.generate_batch(wanted), wanted, strict=True):
+        assert apart(take.samples, alone(model, single)) <= EXACT
+
+
+def test_rows_with_other_settings_share_a_batch(model):
+    wanted = [
+        request(cfg_value=1.0),
+        request(inference_timesteps=4),
+        request(temperature=0.3, cfg_value=3.0),
+        request(inference_timesteps=4, seed=9),
+    ]
+    for take, single in zip(model.generate_batch(wanted), wanted, strict=True):
+        assert apart(take.samples, alone(model, single)) <= EXACT
+
+
+def test_more_requests_than_rows(v2_48k, torch_threads):
+    with VoxCPM.from_pretrained(v2_48k.path, device="cpu", max_rows=2) as model:
+        wanted = [request(seed=k, max_len=3 + k % 4) for k in range(7)]
+        takes = model.generate_batch(wanted)
+        for take, single in zip(takes, wanted, strict=True):
+            assert apart(take.samples, alone(model, single)) <= EXACT
+
+
+def test_a_request_admitted_half_way_changes_neither(model, v2_48k):
+    first, second = request(max_len=40, text="hello world, the end. " * 3), request(seed=11, **modes(v2_48k)[4])
+    running = model.start(first)
+    stream = iter(running)
+    head = [next(stream)[1] for _ in range(4)]
+    late = model.start(second)
+    late_audio = np.concatenate([chunk for _, chunk in late])
+    early_audio = np.concatenate(head + [chunk for _, chunk in stream])
+    assert running.takes[0].patches == 40
+    assert apart(early_audio, alone(model, first)) <= EXACT
+    assert apart(late_audio, alone(model, second)) <= EXACT
+
+
+@pytest.mark.parametrize("victim", [0, 1, 2])
+def test_cancelling_one_row_leaves_the_others_exact(model, victim):
+    text = "hello world, the end. " * 3
+    generation = model.start(request(text, max_len=30), seeds=[1, 2, 3])
+    for row, _ in generation:
+        if row == victim and generation.patches[row] >= 3:
+            generation.cancel(victim)
+    cut = generation.takes[victim]
+    assert cut.ended_by == "cancelled" and 3 <= cut.patches < 30
+    for row, seed in enumerate((1, 2, 3)):
+        whole = alone(model, request(text, max_len=30, seed=seed))
+        made = generation.takes[row].samples
+        assert len(made) == (len(cut.samples) if row == victim else len(whole))
+        assert np.abs(made - whole[: len(made)]).max() <= EXACT
+
+
+def test_stop_takes_effect_within_two_patches(model):
+    generation = model.start(request("hello world, the end. " * 20, max_len=2000))
+    for count, _ in enumerate(generation, 1):
+        if count == 3:
+            at_stop = generation.patches[0]
+            generation.cancel()
+            break
+    assert generation.wait(10)
+    steps = model.steps
+    take = generation.takes[0]
+    assert take.ended_by == "cancelled" and 3 <= take.patches <= at_stop + 2
+    assert len(take.samples) == take.patches * round(model.patch_seconds * model.sample_rate)
+    time.sleep(0.2)
+    assert model.steps == steps
+    assert apart(alone(model, request()), alone(model, request())) == 0
+
+
+def test_leaving_a_stream_early_cancels_it_and_disturbs_nobody(model):
+    before = alone(model, request())
+    stream = model.generate_streaming(text="hello world, the end. " * 20, seed=1, max_len=500, min_len=1000)
+    next(stream), next(stream)
+    assert apart(alone(model, request()), before) <= EXACT
+    stream.close()
+    assert np.array_equal(alone(model, request()), before)
+
+
+def test_streams_closed_in_any_order(model):
+    before = alone(model, request())
+    first = model.generate_streaming(text="hello world", seed=1, max_len=50, min_len=100)
+    second = model.generate_streaming(text="hello world", seed=2, max_len=50, min_len=100)
+    next(first), next(second)
+    first.close()
+    second.close()
+    for _ in range(3):
+        assert np.array_equal(alone(model, request()), before)
+
+
+def test_threads_get_their_own_audio(model):
+    wanted = [
+        request(seed=k, text=text) for k, text in enumerate(["hello world", "the end.", "hello the end of the world."])
+    ]
+    expected = [alone(model, single) for single in wanted]
+    problems = []
+
+    def ask(index):
+        for _ in range(5):
+            if apart(alone(model, wanted[index]), expected[index]) > EXACT:
+                problems.append(index)
+
+    threads = [threading.Thread(target=ask, args=(index,)) for index in range(len(wanted))]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert not problems
+
+
+def test_seed_repeats_and_leaves_global_generators_alone(model):
+    first = alone(model, request())
+    torch.manual_seed(123)
+    random.seed(5)
+    np.random.seed(5)
+    wanted = torch.rand(1).item(), random.random(), np.random.rand()
+    torch.manual_seed(123)
+    random.seed(5)
+    np.random.seed(5)
+    again = alone(model, request())
+    assert (torch.rand(1).item(), random.random(), np.random.rand()) == wanted
+    assert np.array_equal(first, again)
+    open_seed = model.generate_takes(request(seed=None))[0]
+    assert np.array_equal(open_seed.samples, alone(model, request(seed=open_seed.seed)))
+
+
+def test_retries_count_up_and_an_exhausted_retry_replays(model):
+    """A model that never stops: every attempt is too long, the first is returned under the seed that made it."""
+    wanted = request("hi", max_len=4096)
+    take = model.speak(wanted, attempts=3, ratio_threshold=1.0)
+    assert take.seed == 7 and take.attempt == 0 and "3 attempts" in take.message
+    again = model.speak(request("hi", max_len=4096, seed=take.seed), attempts=3, ratio_threshold=1.0)
+    assert np.array_equal(take.samples, again.samples)
+    assert model.generate(text="hi", seed=7, max_len=3, retry_badcase=True, retry_badcase_max_times=0).size
+
+
+def test_a_take_within_two_seconds_is_never_retried(model):
+    take = model.speak(request("hi", max_len=12), attempts=3, ratio_threshold=0.1)
+    assert take.seconds <= 2.0 and take.attempt == 0 and "attempts" not in take.message
+
+
+def test_a_model_that_never_stops_is_bounded(model):
+    short = model.generate_takes(request("Hello.", max_len=4096))[0]
+    assert short.ended_by == "limit" and "plausible" in short.message
+    assert short.seconds >= 2.0
+    user = model.generate_takes(request(max_len=5))[0]
+    assert user.ended_by == "limit" and user.patches == 5 and "max_len 5" in user.message
+    long = model.generate_takes(request("hello world " * 40, max_len=4096))[0]
+    assert long.ended_by == "limit" and "positions are full" in long.message
+    assert long.patches > 100
+
+
+def test_short_text_gets_two_seconds(v1_16k, torch_threads):
+    with VoxCPM.from_pretrained(v1_16k.path, device="cpu") as model:
+        take = model.generate_takes(text="好", min_len=1000, seed=1)[0]
+        assert take.seconds >= 2.0
+
+
+def test_text_and_clips_beyond_the_models_room_are_refused_before_any_work(model):
+    with pytest.raises(RequestError, match="positions; the model has 512"):
+        model.start(request("hello world " * 400))
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"inference_timesteps": 1}, "inference_timesteps is 1"),
+        ({"inference_timesteps": 0}, "inference_timesteps is 0"),
+        ({"cfg_value": float("nan")}, "cfg_value is nan"),
+        ({"temperature": -1.0}, "temperature is -1.0"),
+        ({"seed": 2**32}, "seed is 4294967296"),
+        ({"seed": -1}, "seed is -1"),
+        ({"seed": 1.5}, "seed is 1.5"),
+        ({"max_len": 0}, "max_len is 0"),
+        ({"prompt_text": "hello"}, "without prompt_wav_path"),
+        ({"prompt_wav_path": "clip.wav"}, "needs prompt_text"),
+    ],
+)
+def test_bad_values_are_named(model, fields, message):
+    with pytest.raises(RequestError, match=message):
+        model.start(request(**fields))
+
+
+def test_first_generations_say_what_they_cannot_do(v15_44k, torch_threads):
+    with VoxCPM.from_pretrained(v15_44k.path, device="cpu") as model:
+        with pytest.raises(UnsupportedError, match="VoxCPM1.5 cannot take a reference"):
+            model.generate(text="hello", reference_wav_path=v15_44k.reference)
+        with pytest.raises(UnsupportedError, match="VoxCPM1.5 has no voice design"):
+            model.generate(text="hello", control="calm")
+        assert model.generate(text="(hello) world", max_len=3, retry_badcase=False).size
+
+
+def test_values_that_are_not_numbers_end_the_row_and_keep_what_was_made(v2_48k, torch_threads):
+    with VoxCPM.from_pretrained(v2_48k.path, device="cpu") as model:
+        generation = model.start([request(max_len=30), request(seed=8, max_len=30)])
+        stream = iter(generation)
+        next(stream)
+        poison = model.model.stop_head.register_forward_pre_hook(lambda *_: None)
+        original = model.model.feat_decoder.forward
+
+        def broken(noise, *rest):
+            patches = original(noise, *rest)
+            patches[0] = float("nan")
+            return patches
+
+        model.model.feat_decoder.forward = broken
+        list(stream)
+        poison.remove()
+        bad = [take for take in generation.takes if take.ended_by == "error"]
+        assert bad and all("not numbers" in take.message and np.isfinite(take.samples).all() for take in bad)
+        model.model.feat_decoder.forward = original
+        assert np.isfinite(alone(model, request())).all()
+
+
+def test_closing_ends_everything_with_what_was_made(v2_48k, torch_threads):
+    model = VoxCPM.from_pretrained(v2_48k.path, device="cpu")
+    generation = model.start([request("hello world " * 30, max_len=400) for _ in range(12)])
+    next(iter(generation))
+    model.close()
+    assert generation.wait(5)
+    assert {take.ended_by for take in generation.takes} == {"cancelled"}
+    with pytest.raises(RuntimeError, match="closed"):
+        model.generate(text="hello")
+
+
+def test_one_reference_is_read_once(model, v2_48k, monkeypatch):
+    reads = []
+    original = model.model.prefill_voice
+    monkeypatch.setattr(model.model, "prefill_voice", lambda *a: reads.append(1) or original(*a))
+    model._engine.call(model._engine._voices.clear)
+    for seed in range(3):
+        model.generate_takes(request(seed=seed, reference_wav_path=v2_48k.reference))
+    assert len(reads) == 1

@@ -1,0 +1,405 @@
+"""The running batch. One thread owns the model; everything else talks to it through a queue.
+
+    submit(jobs) -> Generation          any thread
+    admit -> step -> decode -> yield    the model thread, over and over
+
+A *row* is one take: its own seed, noise generator, limits, cache place, decoder state and end reason. Rows join while
+others run and leave when they end; all rows make one patch per turn. Takes of one request share one prefill, requests
+with the same reference share its prefix.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .audio import Audio, content_hash
+from .audio_vae import AudioVAE, State
+from .errors import EngineError
+from .model import Model, Prefilled, VoicePrefix
+from .request import SpeechRequest, Take
+from .sequence import Sequence, build_sequence
+from .text import SpokenText
+from .tokenizer import Tokenizer
+
+log = logging.getLogger(__name__)
+
+_CACHED_VOICES = 16
+
+
+@dataclass(frozen=True)
+class Job:
+    """One request made ready: settings filled in, clips at the encoder's rate, one row for each of ``rows``."""
+
+    request: SpeechRequest
+    spoken: SpokenText
+    reference: Audio | None
+    prompt: Audio | None
+    cfg_value: float
+    inference_timesteps: int
+    temperature: float
+    limit: int  # patches
+    limit_message: str
+    rows: tuple[tuple[int, int], ...]  # (row number in the generation, seed)
+
+
+class Generation:
+    """The takes being made for one call. Iterate it for the audio; any thread may cancel."""
+
+    def __init__(self, seeds: list[int]):
+        self.seeds = seeds
+        self.takes: list[Take | None] = [None] * len(seeds)
+        self.patches = [0] * len(seeds)
+        self._cancelled = [False] * len(seeds)
+        self._chunks: queue.SimpleQueue[tuple[int, np.ndarray | None]] = queue.SimpleQueue()
+        self._open = len(seeds)
+        self._done = threading.Event()
+
+    def __iter__(self) -> Iterator[tuple[int, np.ndarray]]:
+        """Yields (row, float32 samples of one patch) until every row has ended; leaving early cancels the rest."""
+        try:
+            while self._open:
+                row, chunk = self._chunks.get()
+                if chunk is None:
+                    self._open -= 1
+                else:
+                    yield row, chunk
+        finally:
+            if self._open:
+                self.cancel()
+
+    def cancel(self, row: int | None = None) -> None:
+        """Ends one row, or all, before its next patch; what was made is kept in :attr:`takes`."""
+        for index in range(len(self.seeds)) if row is None else [row]:
+            self._cancelled[index] = True
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Blocks until every row has ended (True) or ``timeout`` seconds have gone by (False)."""
+        return self._done.wait(timeout)
+
+    def is_cancelled(self, row: int) -> bool:
+        return self._cancelled[row]
+
+    def put(self, row: int, chunk: np.ndarray) -> None:
+        self.patches[row] += 1
+        self._chunks.put((row, chunk))
+
+    def finish(self, row: int, take: Take) -> None:
+        self.takes[row] = take
+        self._chunks.put((row, None))
+        if all(take is not None for take in self.takes):
+            self._done.set()
+
+
+@dataclass
+class Row:
+    """One take on its way. Lives at the same place in the engine's list as in every tensor of the batch."""
+
+    job: Job
+    generation: Generation
+    number: int
+    seed: int
+    submitted: float
+    admitted: float
+    generator: torch.Generator
+    chunks: list[np.ndarray] = field(default_factory=list)
+    first_audio: float | None = None
+
+    def noise(self, shape: tuple[int, int]) -> Tensor:
+        """Noise of the next patch, [D, P]. Drawn on the CPU: the same on every device and beside any other rows."""
+        return torch.randn(shape, generator=self.generator) * self.job.temperature
+
+    def take(self, sample_rate: int, ended_by: str, message: str) -> Take:
+        samples = np.concatenate(self.chunks) if self.chunks else np.zeros(0, np.float32)
+        job, now = self.job, time.perf_counter()
+        return Take(
+            samples=samples,
+            sample_rate=sample_rate,
+            seed=self.seed,
+            ended_by=ended_by,
+            message=message,
+            patches=len(self.chunks),
+            spoken=job.spoken,
+            cfg_value=job.cfg_value,
+            inference_timesteps=job.inference_timesteps,
+            temperature=job.temperature,
+            generation_seconds=now - self.admitted,
+            first_audio_seconds=self.first_audio,
+        )
+
+
+@dataclass
+class _Waiting:
+    job: Job
+    generation: Generation
+    submitted: float
+    start: tuple[Prefilled, State] | None = None  # once read, shared by the rows that are still to be admitted
+    rows: list[tuple[int, int]] = field(default_factory=list)
+    admitted: float = 0.0
+
+
+@dataclass
+class _Call:
+    """A function that needs the model to itself (changing adapters); runs when no row is running."""
+
+    function: Callable[[], object]
+    done: threading.Event = field(default_factory=threading.Event)
+    result: object = None
+    error: BaseException | None = None
+
+
+class Engine:
+    """Runs requests on one model. ``max_rows`` bounds how many rows share a turn; more wait their turn."""
+
+    def __init__(self, model: Model, audio_vae: AudioVAE, tokenizer: Tokenizer, max_rows: int = 8):
+        self.model, self.audio_vae, self.tokenizer, self.max_rows = model, audio_vae, tokenizer, max_rows
+        self.steps = 0  # turns made since the start; tests and the page read it
+        self._inbox: queue.SimpleQueue[_Waiting | _Call | None] = queue.SimpleQueue()
+        self._waiting: list[_Waiting | _Call] = []
+        self._rows: list[Row] = []
+        self._batch = model.new_batch()
+        self._latents: OrderedDict[Hashable, Tensor] = OrderedDict()
+        self._voices: OrderedDict[Hashable, VoicePrefix] = OrderedDict()
+        self._closed = False
+        self._thread = threading.Thread(target=self._run, name="voxcpm-engine", daemon=True)
+        self._thread.start()
+
+    # ---- any thread
+
+    def submit(self, jobs: list[Job], generation: Generation) -> None:
+        if self._closed:
+            raise EngineError("The model was closed; load it again before asking for speech.")
+        now = time.perf_counter()
+        for job in jobs:
+            self._inbox.put(_Waiting(job, generation, now, rows=list(job.rows)))
+
+    def call(self, function: Callable[[], object]) -> object:
+        """Runs ``function`` on the model thread between generations and returns its result."""
+        if self._closed:
+            raise EngineError("The model was closed; load it again.")
+        call = _Call(function)
+        self._inbox.put(call)
+        call.done.wait()
+        if call.error is not None:
+            raise call.error
+        return call.result
+
+    def close(self) -> None:
+        """Cancels what runs, ends the thread and lets go of the model."""
+        if not self._closed:
+            self._closed = True
+            self._inbox.put(None)
+            if threading.current_thread() is not self._thread:
+                self._thread.join()
+
+    # ---- the model thread
+
+    def _run(self) -> None:
+        while self._receive():
+            self._admit()
+            if self._rows:
+                self._turn()
+        for row in self._rows:
+            row.generation.finish(row.number, row.take(self._rate, "cancelled", "The model was closed."))
+        for item in self._waiting:
+            self._refuse(item, "cancelled", "The model was closed.")
+        self._rows, self._waiting, self._batch = [], [], None
+        self._latents.clear()
+        self._voices.clear()
+
+    @property
+    def _rate(self) -> int:
+        return self.audio_vae.config.out_sample_rate
+
+    def _receive(self) -> bool:
+        """Takes what has arrived, waiting for something when idle; False when closing."""
+        idle = not self._rows and not self._waiting
+        while True:
+            try:
+                item = self._inbox.get(block=idle)
+            except queue.Empty:
+                return True
+            if item is None:
+                return False
+            self._waiting.append(item)
+            idle = False
+
+    def _admit(self) -> None:
+        """Lets waiting rows in, in order of arrival, while there is room. A call waits for an empty batch.
+
+        One request is read per turn, so that a queue of long references does not hold up the rows that run.
+        """
+        may_read = True
+        while self._waiting and len(self._rows) < self.max_rows:
+            item = self._waiting[0]
+            if isinstance(item, _Call):
+                if self._rows:
+                    return
+                self._answer(item)
+                self._waiting.pop(0)
+                continue
+            if item.start is None:
+                if not may_read:
+                    return
+                may_read = False
+            try:
+                self._admit_row(item)
+            except Exception as error:
+                log.exception("prefill failed")
+                self._refuse(item, "error", f"The model failed while reading the request: {error}")
+            if not item.rows:
+                self._waiting.pop(0)
+
+    def _admit_row(self, item: _Waiting) -> None:
+        number, seed = item.rows[0]
+        now = time.perf_counter()
+        if item.generation.is_cancelled(number):
+            row = Row(item.job, item.generation, number, seed, item.submitted, now, torch.Generator())
+            item.rows.pop(0)
+            item.generation.finish(number, row.take(self._rate, "cancelled", "Stopped before it began."))
+            return
+        if item.start is None:
+            item.admitted = now
+            item.start = self._prefill(item.job)
+        generator = torch.Generator().manual_seed(seed)
+        row = Row(item.job, item.generation, number, seed, item.submitted, item.admitted, generator)
+        self._batch.add(*item.start)
+        self._rows.append(row)
+        item.rows.pop(0)
+
+    @torch.inference_mode()
+    def _prefill(self, job: Job) -> tuple[Prefilled, State]:
+        reference = None if job.reference is None else self._encode(job.reference, "right")
+        prompt = None if job.prompt is None else self._encode(job.prompt, "left")
+        text = job.request.prompt_text or "" if job.prompt is not None else ""
+        sequence = build_sequence(self.tokenizer, job.spoken.prompt, text, prompt, reference)
+        voice = None if job.reference is None else self._voice(job.reference, sequence)
+        return self.model.prefill(sequence, voice), self._prime(prompt)
+
+    def _prime(self, prompt: Tensor | None) -> State:
+        """The decoder's memory before the first patch: silence, or the end of the prompt, so that the seam is smooth."""
+        if prompt is None:
+            return self.audio_vae.decoder.initial_state(1)
+        patches = 2 if self.model.config.version == 1 else 3
+        context = prompt[-patches:].flatten(0, 1)[None]
+        return self.audio_vae.decode(context)[1]
+
+    def _encode(self, audio: Audio, pad: str) -> Tensor:
+        """Patches [T, P, D] float32 of a clip at the encoder's rate, filled up with zeros on the side ``pad``."""
+
+        def encode() -> Tensor:
+            patch = self.model.config.patch_size
+            short = -len(audio.samples) % (patch * self.audio_vae.config.encoder_hop)
+            samples = np.pad(audio.samples, (short, 0) if pad == "left" else (0, short))
+            latents = self.audio_vae.encode(torch.from_numpy(samples)[None].to(self.model.device))
+            return latents.view(-1, patch, self.model.config.feat_dim)
+
+        return _cached(self._latents, (content_hash(audio), pad), encode)
+
+    def _voice(self, reference: Audio, sequence: Sequence) -> VoicePrefix:
+        return _cached(self._voices, content_hash(reference), lambda: self.model.prefill_voice(sequence))
+
+    def _turn(self) -> None:
+        """One patch for every row."""
+        for index in reversed(range(len(self._rows))):
+            row = self._rows[index]
+            if row.generation.is_cancelled(row.number):
+                self._end(index, "cancelled", "Stopped on request.")
+        if not self._rows:
+            return
+        try:
+            self._step()
+        except Exception as error:
+            log.exception("a step failed")
+            message = f"The model failed: {error}. What was made so far is kept."
+            for index in reversed(range(len(self._rows))):
+                self._end(index, "error", message)
+            self._batch = self.model.new_batch()
+
+    @torch.inference_mode()
+    def _step(self) -> None:
+        rows, batch, config = self._rows, self._batch, self.model.config
+        shape = (config.feat_dim, config.patch_size)
+        noise = torch.stack([row.noise(shape) for row in rows]).transpose(1, 2).to(self.model.device)
+        cfg_value = torch.tensor([row.job.cfg_value for row in rows], device=self.model.device)
+        steps = [row.job.inference_timesteps for row in rows]
+        patches, stop = self.model.step(batch, noise, cfg_value, steps)
+        samples, batch.vae_state = self.audio_vae.decode(patches.float(), batch.vae_state)
+        self.steps += 1
+        samples = samples.cpu()
+        finite = torch.isfinite(samples).all(-1).tolist()
+        self._deliver(samples.numpy(), finite)
+        ends = [self._end_reason(*facts) for facts in zip(rows, stop.tolist(), finite, strict=True)]
+        keep = [index for index, end in enumerate(ends) if end is None]
+        for index in reversed(range(len(ends))):
+            if ends[index] is not None:
+                # the last row moves into the gap, in the batch as in these lists
+                patches[index] = patches[len(self._rows) - 1]
+                self._end(index, *ends[index])
+        if keep:
+            self.model.advance(batch, patches[: len(keep)])
+
+    def _deliver(self, samples: np.ndarray, finite: list[bool]) -> None:
+        now = time.perf_counter()
+        for row, chunk, good in zip(self._rows, samples, finite, strict=True):
+            if not good:
+                continue
+            if row.first_audio is None:
+                row.first_audio = now - row.submitted
+            row.chunks.append(chunk)
+            row.generation.put(row.number, chunk)
+
+    @staticmethod
+    def _end_reason(row: Row, stop: bool, finite: bool) -> tuple[str, str] | None:
+        made = len(row.chunks)
+        if not finite:
+            return "error", (
+                f"The model computed values that are not numbers after {made} patches; what was made before is kept. Try "
+                "another seed, or load the model with dtype float32."
+            )
+        if stop and made > row.job.request.min_len + 1:
+            return "stop", ""
+        return ("limit", row.job.limit_message) if made >= row.job.limit else None
+
+    def _end(self, index: int, ended_by: str, message: str) -> None:
+        row = self._rows[index]
+        self._batch.remove(index)
+        self._rows[index] = self._rows[-1]
+        self._rows.pop()
+        row.generation.finish(row.number, row.take(self._rate, ended_by, message))
+
+    def _refuse(self, item: _Waiting | _Call, ended_by: str, message: str) -> None:
+        if isinstance(item, _Call):
+            item.error = EngineError(message)
+            item.done.set()
+            return
+        for number, seed in item.rows:
+            row = Row(item.job, item.generation, number, seed, item.submitted, item.submitted, torch.Generator())
+            item.generation.finish(number, row.take(self._rate, ended_by, message))
+        item.rows = []
+
+    def _answer(self, call: _Call) -> None:
+        self._voices.clear()  # prefixes were computed with the adapter that is about to change
+        try:
+            call.result = call.function()
+        except BaseException as error:
+            call.error = error
+        call.done.set()
+
+
+def _cached(cache: OrderedDict, key: Hashable, make: Callable[[], object]) -> object:
+    if key not in cache:
+        cache[key] = make()
+        while len(cache) > _CACHED_VOICES:
+            cache.popitem(last=False)
+    cache.move_to_end(key)
+    return cache[key]

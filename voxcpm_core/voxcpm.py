@@ -1,0 +1,422 @@
+"""The face of the package: the names that VoxCPM users know, and what a batch adds to them."""
+
+from __future__ import annotations
+
+import logging
+import random
+import weakref
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+
+from . import lora as adapters
+from .audio import Audio, load_reference
+from .checkpoint import Progress, find_checkpoint, fingerprint, load, no_progress
+from .config import read_config, read_generation_defaults
+from .device import choose_device, choose_dtype_here
+from .engine import Engine, Generation, Job
+from .errors import EngineError, RequestError, UnsupportedError
+from .request import MAX_SEED, Clip, SpeechRequest, Take
+from .text import SpokenText, prepare_text, split_control
+from .tokenizer import Tokenizer
+
+log = logging.getLogger(__name__)
+
+_SHORTEST_BUDGET = 2.0  # seconds every text may take, however short it is
+
+
+class VoxCPM:
+    """A loaded model. Thread-safe: calls from several threads share the running batch."""
+
+    def __init__(
+        self,
+        voxcpm_model_path: str | Path,
+        zipenhancer_model_path: str | None = None,
+        enable_denoiser: bool = False,
+        optimize: bool = True,
+        device: str | None = "auto",
+        lora_config: object = None,
+        lora_weights_path: str | None = None,
+        *,
+        dtype: str = "auto",
+        on_progress: Progress = no_progress,
+        max_rows: int | None = None,
+        model_id: str | None = None,
+    ):
+        """Loads a checkpoint folder (:meth:`from_pretrained` also takes names).
+
+        ``zipenhancer_model_path``, ``enable_denoiser``, ``optimize`` and ``lora_config`` are accepted for scripts written
+        for the reference package and change nothing: rank and alpha come from the adapter's own files.
+        """
+        folder = Path(voxcpm_model_path).expanduser()
+        on_progress("reading the checkpoint", None)
+        config = read_config(folder)
+        where = choose_device(device)
+        number = choose_dtype_here(dtype, config.dtype, where)
+        self.model, audio_vae = load(folder, where, number, on_progress)
+        self.model_id = model_id or folder.name
+        self.weights_hash = fingerprint(folder)
+        self.device, self.dtype = str(where), str(number).removeprefix("torch.")
+        self.generation = config.generation
+        self.sample_rate = audio_vae.config.out_sample_rate
+        self.patch_seconds = config.patch_size * audio_vae.config.decoder_hop / self.sample_rate
+        self.supports_reference = self.supports_control = config.version == 2
+        self.defaults = read_generation_defaults(folder)
+        self.lora: dict | None = None
+        self._max_length = config.max_length
+        self._patch_size = config.patch_size
+        self._tokenizer = Tokenizer(folder / "tokenizer.json", config.lm.vocab_size)
+        rows = max_rows or (16 if where.type == "cuda" else 8)
+        self._engine = Engine(self.model, audio_vae, self._tokenizer, rows)
+        self._close = weakref.finalize(self, self._engine.close)
+        # what the reference package calls its inner model
+        self.tts_model = SimpleNamespace(
+            sample_rate=self.sample_rate, audio_vae=audio_vae, patch_size=config.patch_size, device=self.device
+        )
+        if lora_weights_path:
+            self.load_lora(lora_weights_path)
+        on_progress("ready", 1.0)
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        hf_model_id: str | Path = "openbmb/VoxCPM2",
+        load_denoiser: bool = False,
+        zipenhancer_model_id: str | None = None,
+        cache_dir: str | Path | None = None,
+        local_files_only: bool = False,
+        optimize: bool = True,
+        device: str | None = "auto",
+        lora_config: object = None,
+        lora_weights_path: str | None = None,
+        *,
+        revision: str | None = None,
+        dtype: str = "auto",
+        on_progress: Progress = no_progress,
+        max_rows: int | None = None,
+    ) -> VoxCPM:
+        """Loads "nano" (embedded), a checkpoint folder, or a model of the hub.
+
+        ``dtype``: auto, bfloat16 or float32. ``on_progress(stage, fraction or None)`` is told what is going on. Raises
+        CheckpointError naming what is missing. For the arguments that change nothing see :class:`VoxCPM`.
+        """
+        folder = find_checkpoint(
+            hf_model_id,
+            revision=revision,
+            cache_dir=cache_dir,
+            local_files_only=local_files_only,
+            on_progress=on_progress,
+        )
+        return cls(
+            folder,
+            device=device,
+            lora_weights_path=lora_weights_path,
+            dtype=dtype,
+            on_progress=on_progress,
+            max_rows=max_rows,
+            model_id=f"{hf_model_id}@{revision}" if revision else str(hf_model_id),
+        )
+
+    # ---- one call, one piece of audio: as in the reference package
+
+    def generate(
+        self,
+        text: str,
+        prompt_wav_path: Clip | None = None,
+        prompt_text: str | None = None,
+        reference_wav_path: Clip | None = None,
+        cfg_value: float | None = None,
+        inference_timesteps: int | None = None,
+        min_len: int = 2,
+        max_len: int = 4096,
+        normalize: bool = False,
+        denoise: bool = False,
+        retry_badcase: bool = True,
+        retry_badcase_max_times: int = 3,
+        retry_badcase_ratio_threshold: float | None = None,
+        seed: int | None = None,
+        *,
+        control: str | None = None,
+        temperature: float | None = None,
+    ) -> np.ndarray:
+        """Speaks ``text``; float32 [n] at :attr:`sample_rate`.
+
+        A control in brackets at the start of ``text`` is understood as in the reference package; with ``control`` given
+        (even as "") brackets in ``text`` are words. A take far too long for its text is made again with the next seed,
+        ``retry_badcase_max_times`` times in all; when all are bad the first is returned, so that the seed asked for
+        is the seed that made the audio. See :meth:`generate_takes` for the seed and the end reason.
+        """
+        request = self._request(
+            text, prompt_wav_path, prompt_text, reference_wav_path, cfg_value, inference_timesteps, min_len, max_len,
+            normalize, denoise, seed, control, temperature,
+        )  # fmt: skip
+        times = max(1, int(retry_badcase_max_times)) if retry_badcase else 1
+        return _audio(self.speak(request, times, retry_badcase_ratio_threshold))
+
+    def generate_streaming(
+        self,
+        text: str,
+        prompt_wav_path: Clip | None = None,
+        prompt_text: str | None = None,
+        reference_wav_path: Clip | None = None,
+        cfg_value: float | None = None,
+        inference_timesteps: int | None = None,
+        min_len: int = 2,
+        max_len: int = 4096,
+        normalize: bool = False,
+        denoise: bool = False,
+        retry_badcase: bool = False,
+        retry_badcase_max_times: int = 3,
+        retry_badcase_ratio_threshold: float | None = None,
+        seed: int | None = None,
+        *,
+        control: str | None = None,
+        temperature: float | None = None,
+    ) -> Iterator[np.ndarray]:
+        """Like :meth:`generate`, one patch at a time as it is made. What was heard cannot be made again: no retries."""
+        request = self._request(
+            text, prompt_wav_path, prompt_text, reference_wav_path, cfg_value, inference_timesteps, min_len, max_len,
+            normalize, denoise, seed, control, temperature,
+        )  # fmt: skip
+        generation = self.start(request)
+        for _, chunk in generation:
+            yield chunk
+        _audio(generation.takes[0])
+
+    # ---- takes and batches
+
+    def speak(self, request: SpeechRequest, attempts: int = 1, ratio_threshold: float | None = None) -> Take:
+        """One take, whole; tries up to ``attempts`` seeds (seed, seed + 1, ...) while the take is too long for its text.
+
+        ``ratio_threshold`` is patches per token, None = the checkpoint's. Never more than ``attempts`` generations; when
+        all are too long the first take is returned with a message that says so.
+        """
+        base = request.seed if request.seed is not None else random_seed()
+        first: Take | None = None
+        for attempt in range(attempts):
+            take = self.generate_takes(request, seeds=[(base + attempt) % (MAX_SEED + 1)])[0]
+            take = replace(take, attempt=attempt)
+            if attempts == 1 or not self._too_long(take, ratio_threshold):
+                return take
+            first = first or take
+        message = f"All {attempts} attempts (seeds from {base}) came out too long for the text; this is the first one."
+        log.warning(message)
+        return replace(first, message=message)
+
+    def generate_takes(
+        self, request: SpeechRequest | None = None, n: int = 1, seeds: list[int] | None = None, **fields: object
+    ) -> list[Take]:
+        """``n`` takes of one request in one batch, with seeds seed, seed + 1, ... (or the ``seeds`` given).
+
+        The request may be given by its fields: ``generate_takes(text="Hello.", control="calm", n=3)``.
+        """
+        request = request or SpeechRequest(**fields)
+        if seeds is None:
+            base = request.seed if request.seed is not None else random_seed()
+            seeds = [(base + k) % (MAX_SEED + 1) for k in range(n)]
+        generation = self.start(request, seeds)
+        for _ in generation:
+            pass
+        return list(generation.takes)
+
+    def generate_batch(self, requests: list[SpeechRequest]) -> list[Take]:
+        """One take for each request, made side by side."""
+        generation = self.start(list(requests))
+        for _ in generation:
+            pass
+        return list(generation.takes)
+
+    def stream_batch(self, requests: list[SpeechRequest]) -> Iterator[tuple[int, np.ndarray]]:
+        """Audio of all requests as it is made: (number of the request, float32 samples of one patch)."""
+        yield from self.start(list(requests))
+
+    def start(self, requests: SpeechRequest | list[SpeechRequest], seeds: list[int] | None = None) -> Generation:
+        """Begins and returns at once. One request with ``seeds``: one take per seed from one prefill; a list: one row each.
+
+        Everything about the requests is checked here, before any model work; raises RequestError and its kinds.
+        """
+        if isinstance(requests, SpeechRequest):
+            seeds = seeds or [requests.seed if requests.seed is not None else random_seed()]
+            jobs = [self._job(requests, list(enumerate(seeds)))]
+        else:
+            if seeds is not None and len(seeds) != len(requests):
+                raise RequestError(f"{len(seeds)} seeds for {len(requests)} requests; give one for each, or none.")
+            given = seeds or [r.seed if r.seed is not None else random_seed() for r in requests]
+            jobs = [self._job(r, [(k, given[k])]) for k, r in enumerate(requests)]
+            seeds = given
+        if not jobs:
+            raise RequestError("There is nothing to speak: the list of requests is empty.")
+        generation = Generation(list(seeds))
+        self._engine.submit(jobs, generation)
+        return generation
+
+    def prepare(self, request: SpeechRequest) -> SpokenText:
+        """Exactly what would be spoken, without any model work. Raises TextError when nothing can be."""
+        return prepare_text(
+            request.text,
+            request.control,
+            normalize=request.normalize,
+            control_supported=self.supports_control,
+            has_transcript=request.prompt_wav_path is not None,
+            protect_brackets=self.supports_control and request.prompt_wav_path is None,
+        )
+
+    # ---- adapters
+
+    def load_lora(self, lora_weights_path: str | Path) -> tuple[list[str], list[str]]:
+        """Attaches an adapter, in place of one that is attached. Raises LoRAError listing every key that does not fit.
+
+        Returns (loaded layers, skipped layers) as the reference package does; the second is always empty.
+        """
+        info = self._engine.call(lambda: adapters.load_lora(self.model, lora_weights_path))
+        self.lora = {
+            "path": info.path,
+            "rank": info.rank,
+            "alpha": info.alpha,
+            "hash": info.weights_hash,
+            "enabled": True,
+        }
+        return info.layers, []
+
+    def unload_lora(self) -> None:
+        self._engine.call(lambda: adapters.unload_lora(self.model))
+        self.lora = None
+
+    def set_lora_enabled(self, enabled: bool) -> None:
+        """Switches the adapter off and on; off is the base model bit for bit."""
+        self._engine.call(lambda: adapters.set_lora_enabled(self.model, enabled))
+        if self.lora is not None:
+            self.lora = {**self.lora, "enabled": enabled}
+
+    @property
+    def lora_enabled(self) -> bool:
+        return self.lora is not None and self.lora["enabled"]
+
+    @property
+    def steps(self) -> int:
+        """Turns of the running batch so far; stands still when nothing is being made."""
+        return self._engine.steps
+
+    def close(self) -> None:
+        """Stops everything and frees the model. Takes that are being made end as cancelled."""
+        self._close()
+
+    def __enter__(self) -> VoxCPM:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # ---- inside
+
+    def _request(
+        self, text, prompt_wav_path, prompt_text, reference_wav_path, cfg_value, inference_timesteps, min_len, max_len,
+        normalize, denoise, seed, control, temperature,
+    ) -> SpeechRequest:  # fmt: skip
+        if denoise:
+            raise UnsupportedError(
+                "denoise=True is not available here: clean the clip first and pass the cleaned file."
+            )
+        if control is None:
+            control = ""
+            if self.supports_control and isinstance(text, str):
+                control, text = split_control(text)
+        return SpeechRequest(
+            text, control, reference_wav_path, prompt_wav_path, prompt_text, cfg_value, inference_timesteps, temperature,
+            min_len, max_len, normalize, seed,
+        )  # fmt: skip
+
+    def _job(self, request: SpeechRequest, rows: list[tuple[int, int]]) -> Job:
+        request.check()
+        for _, seed in rows:
+            replace(request, seed=seed).check()
+        if request.reference_wav_path is not None and not self.supports_reference:
+            raise UnsupportedError(
+                f"{self.generation} cannot take a reference: it clones by continuing a clip. Give the clip as "
+                "prompt_wav_path with its transcript as prompt_text, or load VoxCPM2."
+            )
+        if request.control and not self.supports_control:
+            raise UnsupportedError(
+                f"{self.generation} has no voice design: it would read the control text aloud. Leave control empty, or load "
+                "VoxCPM2."
+            )
+        spoken = self.prepare(request)
+        reference = self._clip(request.reference_wav_path, "reference")
+        prompt = self._clip(request.prompt_wav_path, "prompt")
+        limit, message = self._limit(request, spoken, reference, prompt)
+        defaults = self.defaults
+        return Job(
+            request=request,
+            spoken=spoken,
+            reference=reference,
+            prompt=prompt,
+            cfg_value=defaults.cfg_value if request.cfg_value is None else float(request.cfg_value),
+            inference_timesteps=request.inference_timesteps or defaults.inference_timesteps,
+            temperature=defaults.temperature if request.temperature is None else float(request.temperature),
+            limit=limit,
+            limit_message=message,
+            rows=tuple(rows),
+        )
+
+    def _clip(self, clip: Clip | None, name: str) -> Audio | None:
+        if clip is None:
+            return None
+        audio, warnings = load_reference(clip, self.tts_model.audio_vae.config.sample_rate)
+        for warning in warnings:
+            log.warning("%s: %s", name, warning)
+        return audio
+
+    def _limit(
+        self, request: SpeechRequest, spoken: SpokenText, reference: Audio | None, prompt: Audio | None
+    ) -> tuple[int, str]:
+        """The most patches this request may take, and the sentence for the user who meets that limit."""
+        tokens = len(self._tokenizer.encode(spoken.prompt))
+        budget = int(tokens * self.defaults.patches_per_token + 10)
+        budget = max(budget, int(np.ceil(_SHORTEST_BUDGET / self.patch_seconds)))
+        room = self._max_length - self._positions(request, spoken, reference, prompt)
+        if room < 1:
+            raise RequestError(
+                f"Text and clips fill {self._max_length - room} positions; the model has {self._max_length} for them and the "
+                "audio together. Shorten the text or the clips, or split the text."
+            )
+        limit = min(budget, int(request.max_len), room)
+        seconds = f"{limit * self.patch_seconds:.1f} s"
+        if limit == request.max_len:
+            return limit, f"Ended at the longest length asked for (max_len {limit}, {seconds})."
+        if limit == budget:
+            return (
+                limit,
+                f"Ended at {seconds}, the most that is plausible for this text; it may run on or repeat itself.",
+            )
+        return limit, f"Ended at {seconds}: the model's {self._max_length} positions are full. Split the text."
+
+    def _positions(
+        self, request: SpeechRequest, spoken: SpokenText, reference: Audio | None, prompt: Audio | None
+    ) -> int:
+        samples = self._patch_size * self.tts_model.audio_vae.hop_length
+        clips = sum(-(-len(clip.samples) // samples) for clip in (reference, prompt) if clip is not None)
+        text = (request.prompt_text or "" if prompt is not None else "") + spoken.prompt
+        return len(self._tokenizer.encode(text)) + 1 + clips + (2 if reference is not None else 0)
+
+    def _too_long(self, take: Take, ratio_threshold: float | None) -> bool:
+        tokens = len(self._tokenizer.encode(take.spoken.prompt))
+        ratio = self.defaults.patches_per_token if ratio_threshold is None else ratio_threshold
+        return take.patches >= ratio * tokens and take.patches * self.patch_seconds > _SHORTEST_BUDGET
+
+
+def random_seed() -> int:
+    """A seed for a request that has none; the process-wide generators are left alone."""
+    return random.SystemRandom().randint(0, MAX_SEED)
+
+
+def _audio(take: Take) -> np.ndarray:
+    if take.ended_by == "error":
+        error = EngineError(take.message)
+        error.take = take  # what was made so far
+        raise error
+    if take.message:
+        log.warning(take.message)
+    return take.samples

@@ -280,3 +280,15 @@ def test_one_reference_is_read_once(model, v2_48k, monkeypatch):
     for seed in range(3):
         model.generate_takes(request(seed=seed, reference_wav_path=v2_48k.reference))
     assert len(reads) == 1
+
+
+def test_waiting_rows_can_be_cancelled_at_once(v2_48k, torch_threads):
+    with VoxCPM.from_pretrained(v2_48k.path, device="cpu", max_rows=1) as model:
+        running = model.start(request("hello world " * 30, max_len=400))
+        waiting = model.start(request())
+        next(iter(running))
+        waiting.cancel()
+        assert waiting.wait(5)
+        assert waiting.takes[0].ended_by == "cancelled" and not len(waiting.takes[0].samples)
+        assert running.takes[0] is None
+        running.cancel()

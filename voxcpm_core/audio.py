@@ -87,7 +87,12 @@ def load_audio(source: Source, *, max_seconds: float | None = None) -> Audio:
     return Audio(*decode(source, max_seconds))
 
 
-def load_reference(source: Source | Audio, sample_rate: int, *, name: str = "reference") -> tuple[Audio, list[str]]:
+def load_reference(
+    source: Source | Audio,
+    sample_rate: int,
+    *,
+    name: str = "reference",
+) -> tuple[Audio, list[str]]:
     """Load a clip (or take an :class:`Audio`), check it, and bring it to the encoder's ``sample_rate``.
 
     Returns the clip, at the level it had, and the warnings of :func:`check_audio`, whose errors it raises.
@@ -137,7 +142,7 @@ def _refuse_unusable(audio: Audio, name: str) -> float:
         raise AudioError(too_long(f"The {name}", audio.seconds, MAX_REFERENCE_SECONDS))
     low, high = float(audio.samples.min()), float(audio.samples.max())  # both keep a NaN
     if not (np.isfinite(low) and np.isfinite(high)):
-        raise AudioError(f"The {name} contains values that are no numbers (NaN or infinite): export it again.")
+        raise AudioError(f"The {name} contains NaN or infinite values: export it again.")
     return max(-low, high)
 
 

@@ -2,9 +2,9 @@
 
 A causal convolutional codec after DAC (arXiv 2306.06546). Tensors are channels-last ``[B, T, C]``, so that every dense
 convolution is a window gathered into one matrix product and every elementwise step runs over contiguous memory.
-Being causal, the decoder needs only the last frames of each convolution's input to go on: that is the *state*, a list of
-tensors handed in and out, one list entry per convolution with memory, batch first. Decoding in pieces equals decoding
-at once.
+Being causal, the decoder needs only the last frames of each convolution's input to go on: that is the *state*, a list
+of tensors handed in and out, one entry per convolution with memory, batch first. Decoding in pieces equals decoding at
+once.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class DepthwiseConv(nn.Module):
 
 
 class Upsample(Convolution):
-    """Transposed convolution of two strides' length: each frame makes ``stride`` frames, together with the one before."""
+    """Transposed convolution two strides long: a frame and the one before it make ``stride`` frames."""
 
     def __init__(self, channels_in: int, channels_out: int, stride: int):
         super().__init__(channels_in, channels_out, 2 * stride, channels_out=channels_out)
@@ -285,7 +285,7 @@ class AudioVAE(nn.Module):
         return self.encoder(samples)
 
     def decode(self, latents: Tensor, state: State | None = None) -> tuple[Tensor, State]:
-        """``[B, T, D]`` -> samples ``[B, T * decoder_hop]`` at ``config.out_sample_rate``, and the state to go on with."""
+        """``[B, T, D]`` -> samples ``[B, T * decoder_hop]`` at ``out_sample_rate``, and the state to go on with."""
         return self.decoder(latents, state if state is not None else self.decoder.initial_state(latents.shape[0]))
 
     def prepare(self) -> None:

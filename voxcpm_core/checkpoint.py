@@ -123,7 +123,7 @@ def _load_vae(file: Path, config: ModelConfig, device: torch.device) -> AudioVAE
 
 
 def fold_weight_norm(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Replaces each pair (g, v) of a weight-normalised layer by ``weight = g v / |v|`` (norm over all axes but the first)."""
+    """Replaces each pair (g, v) of a weight-normalised layer by ``g v / |v|`` (norm over all axes but the first)."""
     folded = {}
     for name, tensor in tensors.items():
         for g_suffix, v_suffix in (
@@ -262,8 +262,8 @@ def _download(
         )
     except Exception as error:  # the hub client has many kinds; all of them mean the same to the user
         raise CheckpointError(
-            f"The model {repo} could not be taken from the hub ({type(error).__name__}: {_first_line(error)}). Check the "
-            "name and the connection, or download the folder elsewhere and give its path."
+            f"The model {repo} could not be taken from the hub ({type(error).__name__}: {_first_line(error)}). Check "
+            "the name and the connection, or download the folder elsewhere and give its path."
         ) from error
     return Path(folder)
 

@@ -229,8 +229,8 @@ def vae_config_from_shapes(shapes: dict[str, tuple[int, ...]], version: int) -> 
     rates = config.encoder_hop * LATENTS_PER_SECOND, config.decoder_hop * LATENTS_PER_SECOND
     if rates[0] not in (16000, 44100) or rates[1] not in (16000, 44100, 48000):
         raise CheckpointError(
-            f"config.json has no audio_vae_config and the AudioVAE's strides would mean {rates[0]} Hz in and {rates[1]} "
-            "Hz out, which no published model has. Add audio_vae_config to config.json."
+            f"config.json has no audio_vae_config and the AudioVAE's strides would mean {rates[0]} Hz in and "
+            f"{rates[1]} Hz out, which no published model has. Add audio_vae_config to config.json."
         )
     boundaries = (20000, 30000, 40000) if any(".scale_embed." in name for name in shapes) else ()
     return replace(config, sample_rate=rates[0], out_sample_rate=rates[1], sr_bin_boundaries=boundaries)

@@ -143,7 +143,7 @@ def _as_file(source: Source) -> Iterator[tuple[Path, str]]:
     data = source.read() if hasattr(source, "read") else source
     if not isinstance(data, bytes | bytearray | memoryview):
         kind = type(data).__name__
-        raise AudioError(f"Audio is given as a path, as bytes or as a file opened in binary mode, not as {kind}.")
+        raise AudioError(f"Audio is given as a path, bytes or a file opened in binary mode, not as {kind}.")
     if not len(data):
         raise AudioError("The audio data is empty (0 bytes): record or choose it again.")
     with tempfile.TemporaryDirectory(prefix="voxcpm-audio-") as folder:
@@ -241,7 +241,7 @@ def _run_ffmpeg(command: list[str], mono: _Mono, messages: BinaryIO) -> int:
             creationflags=no_window,
         )
     except OSError as error:
-        raise AudioError(f"FFmpeg ({command[0]}) does not start: {error.strerror}. Install it again.") from error
+        raise AudioError(f"FFmpeg ({command[0]}) does not start: {error.strerror}.") from error
     late = threading.Event()
     timer = threading.Timer(FFMPEG_SECONDS, lambda: (late.set(), process.kill()))
     timer.daemon = True
@@ -275,7 +275,7 @@ def _read_au(stream: BinaryIO, mono: _Mono) -> None:
 
 def _container_seconds(said: str) -> float:
     """Length that an MP4 states, else infinite. Older FFmpeg keeps the padding of the last AAC frame."""
-    stated = re.search(r"^Input #0, mov,.*?^  Duration: (\d+):(\d\d):(\d\d\.\d+)", said, re.MULTILINE | re.DOTALL)
+    stated = re.search(r"(?ms)^Input #0, mov,.*?^  Duration: (\d+):(\d\d):(\d\d\.\d+)", said)
     if not stated:
         return float("inf")
     hours, minutes, seconds = map(float, stated.groups())

@@ -170,24 +170,20 @@ class Engine:
         self._latents: OrderedDict[Hashable, Tensor] = OrderedDict()
         self._voices: OrderedDict[Hashable, VoicePrefix] = OrderedDict()
         self._closed = False
+        self._gate = threading.Lock()  # nothing may be put into the inbox after the end mark
         self._thread = threading.Thread(target=self._run, name="voxcpm-engine", daemon=True)
         self._thread.start()
 
     # ---- any thread
 
     def submit(self, jobs: list[Job], generation: Generation) -> None:
-        if self._closed:
-            raise EngineError("The model was closed; load it again before asking for speech.")
         now = time.perf_counter()
-        for job in jobs:
-            self._inbox.put(_Waiting(job, generation, now, rows=list(job.rows)))
+        self._put(*(_Waiting(job, generation, now, rows=list(job.rows)) for job in jobs))
 
     def call(self, function: Callable[[], object]) -> object:
         """Runs ``function`` on the model thread between generations and returns its result."""
-        if self._closed:
-            raise EngineError("The model was closed; load it again.")
         call = _Call(function)
-        self._inbox.put(call)
+        self._put(call)
         call.done.wait()
         if call.error is not None:
             raise call.error
@@ -195,11 +191,19 @@ class Engine:
 
     def close(self) -> None:
         """Cancels what runs, ends the thread and lets go of the model."""
-        if not self._closed:
-            self._closed = True
-            self._inbox.put(None)
-            if threading.current_thread() is not self._thread:
-                self._thread.join()
+        with self._gate:
+            if not self._closed:
+                self._closed = True
+                self._inbox.put(None)
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
+
+    def _put(self, *items: _Waiting | _Call) -> None:
+        with self._gate:
+            if self._closed:
+                raise EngineError("The model was closed; load it again before asking for speech.")
+            for item in items:
+                self._inbox.put(item)
 
     # ---- the model thread
 
@@ -238,6 +242,7 @@ class Engine:
 
         One request is read per turn, so that a queue of long references does not hold up the rows that run.
         """
+        self._drop_cancelled()
         may_read = True
         while self._waiting and len(self._rows) < self.max_rows:
             item = self._waiting[0]
@@ -259,16 +264,17 @@ class Engine:
             if not item.rows:
                 self._waiting.pop(0)
 
+    def _drop_cancelled(self) -> None:
+        for item in self._waiting:
+            if isinstance(item, _Waiting):
+                for place in [place for place in item.rows if item.generation.is_cancelled(place[0])]:
+                    self._refuse_row(item, place, "cancelled", "Stopped before it began.")
+        self._waiting = [item for item in self._waiting if isinstance(item, _Call) or item.rows]
+
     def _admit_row(self, item: _Waiting) -> None:
         number, seed = item.rows[0]
-        now = time.perf_counter()
-        if item.generation.is_cancelled(number):
-            row = Row(item.job, item.generation, number, seed, item.submitted, now, torch.Generator())
-            item.rows.pop(0)
-            item.generation.finish(number, row.take(self._rate, "cancelled", "Stopped before it began."))
-            return
         if item.start is None:
-            item.admitted = now
+            item.admitted = time.perf_counter()
             item.start = self._prefill(item.job)
         generator = torch.Generator().manual_seed(seed)
         row = Row(item.job, item.generation, number, seed, item.submitted, item.admitted, generator)
@@ -286,7 +292,7 @@ class Engine:
         return self.model.prefill(sequence, voice), self._prime(prompt)
 
     def _prime(self, prompt: Tensor | None) -> State:
-        """The decoder's memory before the first patch: silence, or the end of the prompt, so that the seam is smooth."""
+        """The decoder's memory before the first patch: silence, or the end of the prompt: no seam is heard."""
         if prompt is None:
             return self.audio_vae.decoder.initial_state(1)
         patches = 2 if self.model.config.version == 1 else 3
@@ -363,8 +369,8 @@ class Engine:
         made = len(row.chunks)
         if not finite:
             return "error", (
-                f"The model computed values that are not numbers after {made} patches; what was made before is kept. Try "
-                "another seed, or load the model with dtype float32."
+                f"The model computed values that are not numbers after {made} patches; what was made before is kept. "
+                "Try another seed, or load the model with dtype float32."
             )
         if stop and made > row.job.request.min_len + 1:
             return "stop", ""
@@ -382,10 +388,15 @@ class Engine:
             item.error = EngineError(message)
             item.done.set()
             return
-        for number, seed in item.rows:
-            row = Row(item.job, item.generation, number, seed, item.submitted, item.submitted, torch.Generator())
-            item.generation.finish(number, row.take(self._rate, ended_by, message))
-        item.rows = []
+        for place in list(item.rows):
+            self._refuse_row(item, place, ended_by, message)
+
+    def _refuse_row(self, item: _Waiting, place: tuple[int, int], ended_by: str, message: str) -> None:
+        """Ends a row that never ran, with a take of no samples."""
+        number, seed = place
+        row = Row(item.job, item.generation, number, seed, item.submitted, time.perf_counter(), torch.Generator())
+        item.rows.remove(place)
+        item.generation.finish(number, row.take(self._rate, ended_by, message))
 
     def _answer(self, call: _Call) -> None:
         self._voices.clear()  # prefixes were computed with the adapter that is about to change

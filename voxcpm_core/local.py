@@ -62,7 +62,7 @@ class LocalDiT(nn.Module):
         return self.time_mlp(self._waves(t)) + self.delta_time_mlp(self._waves(torch.zeros_like(t)))
 
     def context(self, mu: Tensor, condition: Tensor) -> tuple[Tensor, Tensor]:
-        """What stays the same over the steps of one patch: ``mu [B, n, hidden]`` and the projected condition [B, P, D].
+        """What stays the same over the steps of one patch, from ``mu [B, n, hidden]`` and ``condition [B, P, D]``.
 
         Returns both for the guided pair: rows 0..B-1 see mu, rows B..2B-1 see zeros instead.
         """
@@ -70,7 +70,7 @@ class LocalDiT(nn.Module):
         return both, self.cond_proj(condition).repeat(2, 1, 1)
 
     def forward(self, x: Tensor, time: Tensor, mu: Tensor, condition: Tensor) -> Tensor:
-        """``x [B, P, D]``, ``time [hidden]``, mu and condition from :meth:`context` [2B, ...] -> velocity [2B, P, D]."""
+        """``x [B, P, D]``, ``time [hidden]``, mu and condition of :meth:`context` [2B, ...] -> velocity [2B, P, D]."""
         x = self.in_proj(x).repeat(mu.shape[0] // x.shape[0], 1, 1)
         if self.version == 1:
             head = mu + time

@@ -1,7 +1,7 @@
 """Adapters (LoRA) in the published layout: ``lora_weights.safetensors`` (or ``.ckpt``) beside ``lora_config.json``.
 
-Keys are ``<linear layer>.lora_A`` [r, in] and ``<linear layer>.lora_B`` [out, r]; the addition is ``alpha / r * B A x``.
-Every key must find its layer and every shape must fit, otherwise nothing is loaded. Base weights are never changed.
+Keys are ``<layer>.lora_A`` [r, in] and ``<layer>.lora_B`` [out, r]; the addition is ``alpha / r * B A x``.
+Every key must find its layer and every shape must fit, otherwise nothing is loaded. Base weights never change.
 """
 
 from __future__ import annotations

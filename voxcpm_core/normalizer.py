@@ -125,7 +125,9 @@ _RULES = {
         _GRAMMAR_TRAPS,
     ),
 }
-_PIECE = re.compile(r".{1,200}(?=\s|$)|.{1,200}", re.DOTALL)
+_PIECE = re.compile(  # at most 100 characters: up to the end of a clause, else a blank, else anywhere
+    r".{1,100}(?:(?<=[,.;:!?])(?=\s)|(?<=[，。；：！？])|$)|.{1,100}(?=\s)|.{1,100}", re.DOTALL
+)
 _NEEDS_GRAMMAR = {"en": re.compile(r"[0-9$€£¥%&+=@#°½¼¾©®™§]"), "zh": re.compile(r"[0-9]")}
 
 

@@ -22,8 +22,8 @@ class SpeechRequest:
     """One text to speak. None means: the checkpoint's own default.
 
     ``control`` describes the voice or the style (VoxCPM2). ``reference_wav_path`` gives the timbre only (VoxCPM2);
-    ``prompt_wav_path`` with its exact transcript ``prompt_text`` is continued. ``min_len`` and ``max_len`` count patches;
-    as in the reference package at least ``min_len + 2`` patches are made.
+    ``prompt_wav_path`` with its exact transcript ``prompt_text`` is continued. ``min_len`` and ``max_len`` count
+    patches; as in the reference package at least ``min_len + 2`` patches are made.
     """
 
     text: str

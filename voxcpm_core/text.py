@@ -145,8 +145,16 @@ def _sentences_from_lines(text: str) -> str:
 _INLINE = tuple(
     (re.compile(pattern, flags), replacement)
     for pattern, replacement, flags in (
-        (r"</?(?:br|p|b|i|em|strong|u|s|span|div|h[1-6]|li|ul|ol|a|sub|sup|code|pre)\b[^<>]{0,400}>", " ", re.I),
-        (r"!?\[([^\[\]]{0,400})\]\([^()\s]{0,400}(?:\s+\"[^\"]{0,200}\")?\)", r"\1", 0),  # links and pictures: their words
+        (
+            r"</?(?:br|p|b|i|em|strong|u|s|span|div|h[1-6]|li|ul|ol|a|sub|sup|code|pre)\b[^<>]{0,400}>",
+            " ",
+            re.I,
+        ),
+        (
+            r"!?\[([^\[\]]{0,400})\]\([^()\s]{0,400}(?:\s+\"[^\"]{0,200}\")?\)",
+            r"\1",
+            0,
+        ),  # links and pictures: their words
         (r"\[\^[^\[\]\s]{1,40}\]:?", "", 0),  # footnote marks
         (r"<([\ue010-\uf8ff])>", r"\1", 0),  # a link
         (r"(?<!`)(`{1,3})(?=[^\s`])([^`]{1,400})(?<=\S)\1", r"\2", 0),
@@ -155,7 +163,7 @@ _INLINE = tuple(
         (r"(?<![\\*])(\*{1,3})(?=[^\s*])([^*]{1,400})(?<=[^\s*\\])\1(?!\*)", r"\2", 0),
         (r"(?<![\\\w])(_{1,3})(?=[^\s_])(.{1,400}?)(?<=[^\s_\\])\1(?!\w)", r"\2", re.ASCII),
         (r"~~(?=[^\s~])([^~]{1,400})(?<=\S)~~", r"\1", 0),
-        (r"(?<![\\*A-Za-z])\*{2,}|(?<!\\)\*{2,}(?![*A-Za-z])", "", 0),  # a mark without its partner
+        (r"(?<![\\*A-Za-z])\*{2,}|(?<![\\*])\*{2,}(?![*A-Za-z])", "", 0),  # a mark without its partner
         (r"\\([\\`*_{}\[\]()#+.!|~>-])", r"\1", 0),
     )
 )

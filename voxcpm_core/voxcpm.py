@@ -48,8 +48,8 @@ class VoxCPM:
     ):
         """Loads a checkpoint folder (:meth:`from_pretrained` also takes names).
 
-        ``zipenhancer_model_path``, ``enable_denoiser``, ``optimize`` and ``lora_config`` are accepted for scripts written
-        for the reference package and change nothing: rank and alpha come from the adapter's own files.
+        ``zipenhancer_model_path``, ``enable_denoiser``, ``optimize`` and ``lora_config`` are accepted for scripts
+        written for the reference package and change nothing: rank and alpha come from the adapter's own files.
         """
         folder = Path(voxcpm_model_path).expanduser()
         on_progress("reading the checkpoint", None)
@@ -189,10 +189,10 @@ class VoxCPM:
     # ---- takes and batches
 
     def speak(self, request: SpeechRequest, attempts: int = 1, ratio_threshold: float | None = None) -> Take:
-        """One take, whole; tries up to ``attempts`` seeds (seed, seed + 1, ...) while the take is too long for its text.
+        """One take, whole; tries up to ``attempts`` seeds (seed, seed + 1, ...) while it is too long for its text.
 
-        ``ratio_threshold`` is patches per token, None = the checkpoint's. Never more than ``attempts`` generations; when
-        all are too long the first take is returned with a message that says so.
+        ``ratio_threshold`` is patches per token, None = the checkpoint's. Never more than ``attempts`` generations;
+        when all are too long the first take is returned with a message that says so.
         """
         base = request.seed if request.seed is not None else random_seed()
         first: Take | None = None
@@ -234,7 +234,7 @@ class VoxCPM:
         yield from self.start(list(requests))
 
     def start(self, requests: SpeechRequest | list[SpeechRequest], seeds: list[int] | None = None) -> Generation:
-        """Begins and returns at once. One request with ``seeds``: one take per seed from one prefill; a list: one row each.
+        """Begins and returns at once. One request with ``seeds``: a take per seed from one prefill; a list: a row each.
 
         Everything about the requests is checked here, before any model work; raises RequestError and its kinds.
         """
@@ -322,11 +322,11 @@ class VoxCPM:
             )
         if control is None:
             control = ""
-            if self.supports_control and isinstance(text, str):
+            if self.supports_control and prompt_wav_path is None and isinstance(text, str):
                 control, text = split_control(text)
         return SpeechRequest(
-            text, control, reference_wav_path, prompt_wav_path, prompt_text, cfg_value, inference_timesteps, temperature,
-            min_len, max_len, normalize, seed,
+            text, control, reference_wav_path, prompt_wav_path, prompt_text, cfg_value, inference_timesteps,
+            temperature, min_len, max_len, normalize, seed,
         )  # fmt: skip
 
     def _job(self, request: SpeechRequest, rows: list[tuple[int, int]]) -> Job:
@@ -340,8 +340,8 @@ class VoxCPM:
             )
         if request.control and not self.supports_control:
             raise UnsupportedError(
-                f"{self.generation} has no voice design: it would read the control text aloud. Leave control empty, or load "
-                "VoxCPM2."
+                f"{self.generation} has no voice design: it would read the control text aloud. Leave control empty, "
+                "or load VoxCPM2."
             )
         spoken = self.prepare(request)
         reference = self._clip(request.reference_wav_path, "reference")
@@ -364,7 +364,7 @@ class VoxCPM:
     def _clip(self, clip: Clip | None, name: str) -> Audio | None:
         if clip is None:
             return None
-        audio, warnings = load_reference(clip, self.tts_model.audio_vae.config.sample_rate)
+        audio, warnings = load_reference(clip, self.tts_model.audio_vae.config.sample_rate, name=name)
         for warning in warnings:
             log.warning("%s: %s", name, warning)
         return audio
@@ -379,8 +379,8 @@ class VoxCPM:
         room = self._max_length - self._positions(request, spoken, reference, prompt)
         if room < 1:
             raise RequestError(
-                f"Text and clips fill {self._max_length - room} positions; the model has {self._max_length} for them and the "
-                "audio together. Shorten the text or the clips, or split the text."
+                f"Text and clips fill {self._max_length - room} positions; the model has {self._max_length} for them "
+                "and the audio together. Shorten the text or the clips, or split the text."
             )
         limit = min(budget, int(request.max_len), room)
         seconds = f"{limit * self.patch_seconds:.1f} s"

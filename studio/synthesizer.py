@@ -1,0 +1,206 @@
+"""The only way from the studio to sound: load a model, ask it for rows, relay the chunks, keep every take.
+
+The model itself runs on its own thread (``voxcpm_core.engine``); many sessions may call
+:meth:`Synthesizer.speak` at once and each iterates over its own generation. What goes wrong reaches the
+caller as a sentence; the traceback goes to the log.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from studio.events import Event, ModelStatus, Started
+from studio.speaking import Job, origin_of, sentence
+from studio.store import Store
+from voxcpm_core import Generation, SpeechRequest, SpokenText, VoxCPM
+from voxcpm_core.errors import EngineError, VoxCPMError
+from voxcpm_core.text import prepare_text
+
+logger = logging.getLogger(__name__)
+
+CLOSE_SECONDS = 10.0  # how long closing waits for listeners to take their last chunks
+
+
+class LoadProgress:
+    """Handed to ``load_model``: call it with stage and fraction; ``notice`` takes what users should know."""
+
+    def __init__(self, update: Callable[..., None]) -> None:
+        self._update = update
+
+    def __call__(self, stage: str, fraction: float | None = None) -> None:
+        self._update(stage=stage, fraction=fraction)
+
+    def notice(self, sentence: str) -> None:
+        self._update(notice=sentence)
+
+
+class Synthesizer:
+    """A model that loads in the background, and the jobs that run on it.
+
+    ``load_model(on_progress)`` returns the model; ``on_progress`` is a :class:`LoadProgress`.
+    """
+
+    def __init__(self, store: Store, load_model: Callable[[LoadProgress], VoxCPM]) -> None:
+        self.store = store
+        self._load_model = load_model
+        self._model: VoxCPM | None = None
+        self._status = ModelStatus()
+        self._jobs: dict[str, Generation] = {}
+        self._lock = threading.Lock()
+        self._job_ended = threading.Condition(self._lock)
+        self._settled = threading.Event()  # loaded or failed
+        self._loading = False
+        self._closed = False
+
+    @property
+    def status(self) -> ModelStatus:
+        return self._status
+
+    def load(self) -> None:
+        """Start loading in the background, after a failure again. Nothing happens while a load runs or after it."""
+        with self._lock:
+            if self._loading or self._model is not None or self._closed:
+                return
+            self._loading = True
+            self._settled.clear()
+            self._status = ModelStatus()
+        threading.Thread(target=self._load, name="model-load", daemon=True).start()
+
+    def wait(self, timeout: float | None = None) -> ModelStatus:
+        """Wait until the model is ready or has failed, at most ``timeout`` seconds, and return the status."""
+        self._settled.wait(timeout)
+        return self._status
+
+    def preview(self, text: str, control: str = "", normalize: bool = False) -> SpokenText:
+        """Exactly what would be spoken, also while the model still loads.
+
+        Raises TextError for nothing to speak.
+        """
+        model = self._model
+        if model is None:
+            return prepare_text(text, control, normalize=normalize)
+        return model.prepare(SpeechRequest(text=text, control=control, normalize=normalize))
+
+    def speak(
+        self,
+        request: SpeechRequest,
+        *,
+        seeds: list[int] | None = None,
+        tab: str = "tts",
+        session: str = "local",
+    ) -> Iterator[Event]:
+        """Make one take, or ``len(seeds)`` takes of one request, and store each when its row ends.
+
+        Yields Started, then for every piece of audio Chunk and Progress, and exactly one Finished per row,
+        also for rows that were stopped or failed (``record.ended_by``). Closing the iterator cancels the
+        job; what was made is stored all the same. A request that cannot be started raises VoxCPMError (a
+        sentence for users) at the first ``next``; after Started nothing is raised.
+        """
+        model = self._ready_model()
+        request, origin = origin_of(model, request, tab, session)
+        generation = _start(model, request, seeds)
+        job = Job(generation, model, origin, self.store)
+        with self._lock:
+            self._jobs[job.id] = generation
+        try:
+            yield Started(job.id, tuple(generation.seeds), model.sample_rate)
+            yield from job.events()
+        finally:
+            job.finish()  # after an early close: stop the rows and keep what they made
+            with self._job_ended:
+                del self._jobs[job.id]
+                self._job_ended.notify_all()
+
+    def stop(self, job_id: str) -> bool:
+        """Stop a job; its iterator ends within two patches with the takes so far.
+
+        False if there is no such job.
+        """
+        with self._lock:
+            generation = self._jobs.get(job_id)
+        if generation is None:
+            return False
+        generation.cancel()
+        return True
+
+    def close(self) -> None:
+        """Stop all jobs, let them store what they made, and give the model back.
+
+        A load that still runs is dropped when it ends.
+        """
+        with self._lock:
+            self._closed = True
+            model, self._model = self._model, None
+            jobs = list(self._jobs.values())
+        for generation in jobs:
+            generation.cancel()
+        with self._job_ended:
+            self._job_ended.wait_for(lambda: not self._jobs, CLOSE_SECONDS)
+        if model is not None:
+            model.close()
+
+    def _ready_model(self) -> VoxCPM:
+        model, status = self._model, self._status
+        if model is not None:
+            return model
+        if status.state == "failed":
+            raise EngineError(f"There is no model to speak with. {status.message}")
+        doing = f" ({status.stage})" if status.stage else ""
+        raise EngineError(f"The model is still loading{doing}. Please try again in a moment.")
+
+    def _load(self) -> None:
+        try:
+            model = self._load_model(LoadProgress(self._update_status))
+            status = _ready_status(model, self._status.notice)
+        except VoxCPMError as error:
+            logger.exception("loading the model failed")
+            self._settle(None, ModelStatus(state="failed", message=str(error)))
+        except Exception as error:
+            logger.exception("loading the model failed")
+            message = sentence("The model could not be loaded", error)
+            self._settle(None, ModelStatus(state="failed", message=message))
+        else:
+            self._settle(model, status)
+
+    def _settle(self, model: VoxCPM | None, status: ModelStatus) -> None:
+        with self._lock:
+            too_late = self._closed
+            if not too_late:
+                self._model, self._status = model, status
+            self._loading = False
+            self._settled.set()
+        if too_late and model is not None:
+            model.close()
+
+    def _update_status(self, **changes: Any) -> None:
+        self._status = replace(self._status, **changes)
+
+
+def _start(model: VoxCPM, request: SpeechRequest, seeds: list[int] | None) -> Generation:
+    try:
+        return model.start(request, seeds=seeds)
+    except VoxCPMError:
+        raise
+    except Exception as error:
+        logger.exception("the model did not take the request")
+        raise EngineError(sentence("The model could not start", error)) from error
+
+
+def _ready_status(model: VoxCPM, notice: str) -> ModelStatus:
+    return ModelStatus(
+        state="ready",
+        fraction=1.0,
+        notice=notice,
+        name=str(model.model_id),
+        generation=str(model.generation),
+        device=str(model.device),
+        dtype=str(model.dtype),
+        sample_rate=int(model.sample_rate),
+        supports_reference=bool(model.supports_reference),
+        supports_control=bool(model.supports_control),
+        defaults=model.defaults,
+    )

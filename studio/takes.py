@@ -1,0 +1,217 @@
+"""A take's record: everything that is needed to find it, understand it and make it again.
+
+A record is written once, together with its audio, and never edited. What people think of a take (a rating)
+lives beside it in the store and is only shown through :attr:`TakeRecord.rating`.
+"""
+
+from __future__ import annotations
+
+import platform
+import re
+import secrets
+from dataclasses import asdict, dataclass, field, fields
+from datetime import datetime, timezone
+from functools import lru_cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import voxcpm_core
+from voxcpm_core import SpeechRequest, Take, VoxCPM
+
+TAKE_ID = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-f]{16}")
+VERSIONED_PACKAGES = ("torch", "torchaudio", "numpy", "tokenizers", "safetensors", "wetext")
+
+
+@dataclass(frozen=True)
+class TakeRecord:
+    """One take, described completely.
+
+    Every field is JSON-able; hashes are hex digits, "" when there is nothing to hash.
+    """
+
+    id: str
+    created: str  # UTC, ISO 8601 with milliseconds
+    session: str
+    tab: str
+
+    # What was asked, as it was typed ...
+    typed_text: str
+    typed_control: str
+    normalize: bool
+    # ... and what the model was given
+    spoken_text: str
+    control: str
+    notes: tuple[str, ...]
+    mode: str  # "plain" | "design" | "reference" | "continuation" | "reference+continuation"
+    voice: str = ""  # id of a saved voice
+    reference_hash: str = ""
+    reference_name: str = ""
+    prompt_hash: str = ""
+    prompt_name: str = ""
+    prompt_text: str = ""
+
+    seed: int = 0
+    attempt: int = 0
+    cfg_value: float = 0.0
+    inference_timesteps: int = 0
+    temperature: float = 1.0
+    min_len: int = 2
+    max_len: int = 4096
+
+    model_id: str = ""
+    generation: str = ""
+    weights_hash: str = ""
+    lora_hash: str = ""
+    lora_name: str = ""
+    device: str = ""
+    dtype: str = ""
+    versions: dict[str, str] = field(default_factory=dict)
+
+    sample_rate: int = 0
+    seconds: float = 0.0
+    patches: int = 0
+    ended_by: str = "stop"  # "stop" | "limit" | "cancelled" | "error"
+    message: str = ""
+    generation_seconds: float = 0.0
+    first_audio_seconds: float | None = None
+
+    # Filled in by the store when the audio is on disk: "" means that there is no audio to play.
+    file_name: str = ""
+    file_hash: str = ""
+    rating: int = 0  # 0 = not rated; kept beside the recipe, not in it
+
+    @property
+    def rtf(self) -> float:
+        """Seconds of work per second of audio: below 1 is faster than listening. 0.0 without audio."""
+        return self.generation_seconds / self.seconds if self.seconds else 0.0
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether the take ended before the model said that it was done."""
+        return self.ended_by != "stop"
+
+    def recipe(self) -> dict[str, Any]:
+        """Everything but the rating, ready for JSON."""
+        recipe = asdict(self)
+        del recipe["rating"]
+        recipe["notes"] = list(self.notes)
+        return recipe
+
+    @classmethod
+    def from_recipe(cls, recipe: dict[str, Any], rating: int = 0) -> TakeRecord:
+        """The record of a stored recipe. Fields that this version does not know are left out."""
+        known = {f.name for f in fields(cls)}
+        values = {name: value for name, value in recipe.items() if name in known}
+        values["notes"] = tuple(values.get("notes", ()))
+        return cls(**{**values, "rating": rating})
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What is known before a take exists: who asked, for what, of which model. Serves all rows of a job."""
+
+    session: str
+    tab: str
+    request: SpeechRequest
+    reference_hash: str = ""
+    reference_name: str = ""
+    prompt_hash: str = ""
+    prompt_name: str = ""
+    model_facts: dict[str, str] = field(default_factory=dict)
+
+
+def utc_text(moment: datetime | None = None) -> str:
+    """A moment (now if none is given) as takes write it: UTC, ISO 8601, milliseconds, "Z"."""
+    moment = moment or datetime.now(timezone.utc)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def new_take_id(now: datetime | None = None) -> str:
+    """An id that sorts by time, reads well as a file name and cannot be guessed (64 random bits)."""
+    now = now or datetime.now(timezone.utc)
+    return f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(8)}"
+
+
+def is_take_id(value: object) -> bool:
+    """Whether ``value`` looks like a take id; nothing with a separator, a dot or a drive letter does."""
+    return isinstance(value, str) and TAKE_ID.fullmatch(value) is not None
+
+
+def mode_of(request: SpeechRequest, control: str) -> str:
+    """The mode that a request runs in; ``control`` is what is left of it after cleaning."""
+    has_reference = request.reference_wav_path is not None
+    has_prompt = request.prompt_wav_path is not None
+    if has_reference and has_prompt:
+        return "reference+continuation"
+    if has_prompt:
+        return "continuation"
+    if has_reference:
+        return "reference"
+    return "design" if control else "plain"
+
+
+def model_facts(model: VoxCPM) -> dict[str, str]:
+    """What identifies the model at this moment, an adapter that is switched on included."""
+    lora = model.lora if model.lora and model.lora["enabled"] else {}
+    return {
+        "model_id": str(model.model_id),
+        "generation": str(model.generation),
+        "weights_hash": str(model.weights_hash),
+        "device": str(model.device),
+        "dtype": str(model.dtype),
+        "lora_hash": str(lora.get("hash", "")),
+        "lora_name": Path(lora["path"]).name if lora else "",
+    }
+
+
+def record_of(take: Take, origin: Origin) -> TakeRecord:
+    """The record of a finished (or broken off) take, not yet stored: no file name, no file hash."""
+    now = datetime.now(timezone.utc)
+    request, spoken = origin.request, take.spoken
+    return TakeRecord(
+        id=new_take_id(now),
+        created=utc_text(now),
+        session=origin.session,
+        tab=origin.tab,
+        typed_text=request.text,
+        typed_control=request.control,
+        normalize=bool(request.normalize),
+        spoken_text=spoken.text,
+        control=spoken.control,
+        notes=tuple(spoken.notes),
+        mode=mode_of(request, spoken.control),
+        reference_hash=origin.reference_hash,
+        reference_name=origin.reference_name,
+        prompt_hash=origin.prompt_hash,
+        prompt_name=origin.prompt_name,
+        prompt_text=request.prompt_text or "",
+        seed=int(take.seed),
+        attempt=int(take.attempt),
+        cfg_value=float(take.cfg_value),
+        inference_timesteps=int(take.inference_timesteps),
+        temperature=float(take.temperature),
+        min_len=int(request.min_len),
+        max_len=int(request.max_len),
+        versions=dict(library_versions()),
+        sample_rate=int(take.sample_rate),
+        seconds=len(take.samples) / take.sample_rate,
+        patches=int(take.patches),
+        ended_by=take.ended_by,
+        message=take.message,
+        generation_seconds=float(take.generation_seconds),
+        first_audio_seconds=take.first_audio_seconds,
+        **origin.model_facts,
+    )
+
+
+@lru_cache(maxsize=1)
+def library_versions() -> dict[str, str]:
+    """Versions of our core, of Python and of the installed packages that can change the sound."""
+    versions = {"voxcpm_core": voxcpm_core.__version__, "python": platform.python_version()}
+    for package in VERSIONED_PACKAGES:
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return versions

@@ -1,0 +1,374 @@
+"""The store: takes come back as they were saved, crashes leave nothing, sessions and paths stay apart."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+import wave
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from studio import store as store_module
+from studio.store import MIGRATIONS, Store, StoreError, default_data_dir, write_once
+from studio.takes import TakeRecord, is_take_id, new_take_id, utc_text
+
+ROOT = Path(__file__).resolve().parents[1]
+TONE = (0.3 * np.sin(np.arange(4800) / 10)).astype(np.float32)
+
+
+def make_record(**changes) -> TakeRecord:
+    values = dict(
+        id=new_take_id(),
+        created=utc_text(),
+        session="local",
+        tab="tts",
+        typed_text="Hello  there",
+        typed_control="calm",
+        normalize=True,
+        spoken_text="Hello there",
+        control="calm",
+        notes=("Two blanks became one.",),
+        mode="design",
+        seed=2**32 - 1,
+        versions={"torch": "2.0"},
+        sample_rate=48_000,
+        seconds=0.1,
+        first_audio_seconds=0.02,
+    )
+    return TakeRecord(**{**values, **changes})
+
+
+@pytest.fixture
+def store(tmp_path: Path):
+    with_store = Store(tmp_path)
+    yield with_store
+    with_store.close()
+
+
+def test_a_take_comes_back_as_it_was_saved(store: Store, tmp_path: Path) -> None:
+    saved = store.save_take(make_record(), TONE)
+    store.close()
+    again = Store(tmp_path)
+    assert again.take(saved.id) == saved
+    assert again.takes() == [saved]
+    again.close()
+
+
+@pytest.mark.parametrize("rate", [16_000, 44_100, 48_000])
+def test_the_file_has_the_takes_rate_and_every_sample(store: Store, rate: int) -> None:
+    saved = store.save_take(make_record(sample_rate=rate), TONE)
+    data = store.audio_path(saved.id).read_bytes()
+    assert saved.file_name == f"{saved.id}.wav"
+    assert saved.file_hash == hashlib.sha256(data).hexdigest()
+    with wave.open(io.BytesIO(data)) as file:
+        assert (file.getframerate(), file.getnchannels(), file.getsampwidth()) == (rate, 1, 2)
+        samples = np.frombuffer(file.readframes(file.getnframes()), "<i2") / 32768
+    assert len(samples) == len(TONE)
+    assert np.abs(samples - TONE).max() < 2 / 32768
+
+
+def test_takes_are_listed_newest_first_in_pages(store: Store) -> None:
+    ids = [store.save_take(make_record(), TONE).id for _ in range(5)]
+    assert [take.id for take in store.takes()] == ids[::-1]
+    assert [take.id for take in store.takes(limit=2, offset=1)] == [ids[3], ids[2]]
+    assert store.takes(limit=0) == []
+    assert store.count() == 5
+
+
+@pytest.mark.parametrize(
+    "query, found",
+    [
+        ("river", ["The river"]),
+        ("RIVER the", ["The river"]),
+        ("calm", ["The river", "100% sure"]),  # in the control
+        ("你好", ["你好世界"]),
+        ("%", ["100% sure"]),
+        ("_", []),
+        ("river sure", []),
+        ("  ", ["The river", "你好世界", "100% sure"]),
+        ("'; DROP TABLE takes; --", []),
+    ],
+)
+def test_search_finds_every_word_in_text_or_control(store: Store, query: str, found: list[str]) -> None:
+    for text, control in [("The river", "calm"), ("你好世界", ""), ("100% sure", "calm")]:
+        store.save_take(make_record(spoken_text=text, control=control), TONE)
+    assert [take.spoken_text for take in store.takes(query=query)] == found[::-1]
+    assert store.count(query) == len(found)
+
+
+def test_a_session_sees_only_its_own(store: Store) -> None:
+    mine = store.save_take(make_record(session="a"), TONE)
+    other = store.save_take(make_record(session="b"), TONE)
+    assert store.takes(session="a") == [mine]
+    assert store.count(session="b") == 1
+    assert store.count(session="' OR 1=1 --") == 0
+    assert len(store.takes()) == 2
+    for ask in (store.take, store.audio_path, store.delete_take):
+        with pytest.raises(StoreError, match="There is no take"):
+            ask(other.id, session="a")
+    assert store.audio_path(other.id, session="b").is_file()
+
+
+@pytest.mark.parametrize(
+    "take_id",
+    [
+        "../../etc/passwd",
+        "..",
+        "/etc/passwd",
+        "C:\\Windows\\win.ini",
+        "20260101-000000-0123456789abcdef/../x",
+        "20260101-000000-0123456789abcdef\n",
+        "20260101-000000-0123456789ABCDEF",
+        "٢٠٢٦٠١٠١-000000-0123456789abcdef",
+        "nul\0",
+        "",
+        None,
+        7,
+    ],
+)
+def test_only_take_ids_name_files(store: Store, take_id) -> None:
+    assert not is_take_id(take_id)
+    for ask in (store.take, store.audio_path, store.delete_take):
+        with pytest.raises(StoreError):
+            ask(take_id)
+    with pytest.raises(StoreError, match="not the id of a take"):
+        store.save_take(make_record(id=take_id), TONE)
+    assert list(store.takes_dir.iterdir()) == []
+
+
+def test_ids_sort_by_time_and_do_not_repeat() -> None:
+    ids = [new_take_id() for _ in range(1000)]
+    assert len(set(ids)) == 1000
+    assert all(map(is_take_id, ids))
+    assert [take_id[:15] for take_id in ids] == sorted(take_id[:15] for take_id in ids)
+
+
+def test_a_rating_stays_beside_the_recipe(store: Store) -> None:
+    saved = store.save_take(make_record(), TONE)
+    store.rate(saved.id, 4)
+    store.rate(saved.id, 5)
+    assert store.take(saved.id) == replace(saved, rating=5)
+    assert "rating" not in saved.recipe()
+    with pytest.raises(StoreError, match="0 to 5"):
+        store.rate(saved.id, 6)
+
+
+def test_a_deleted_take_is_gone_with_its_file_and_rating(store: Store) -> None:
+    saved, kept = store.save_take(make_record(), TONE), store.save_take(make_record(), TONE)
+    store.rate(saved.id, 3)
+    store.delete_take(saved.id)
+    assert store.takes() == [kept]
+    assert [path.name for path in store.takes_dir.iterdir()] == [kept.file_name]
+    with pytest.raises(StoreError, match="There is no take"):
+        store.delete_take(saved.id)
+
+
+def test_a_missing_file_is_named(store: Store) -> None:
+    saved = store.save_take(make_record(), TONE)
+    store.audio_path(saved.id).unlink()
+    with pytest.raises(StoreError, match=f"audio of take {saved.id} is missing"):
+        store.audio_path(saved.id)
+    assert store.take(saved.id) == saved
+
+
+def test_a_full_disk_leaves_nothing_and_says_so(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(store_module.os, "fsync", full)
+    with pytest.raises(StoreError, match="could not be saved.*No space left.*Free some space"):
+        store.save_take(make_record(), TONE)
+    assert store.takes() == [] and list(store.takes_dir.iterdir()) == []
+    monkeypatch.undo()
+    store.save_take(make_record(), TONE)
+    assert store.count() == 1
+
+
+def test_saving_an_id_twice_keeps_the_first(store: Store) -> None:
+    first = store.save_take(make_record(), TONE)
+    with pytest.raises(StoreError):
+        store.save_take(make_record(id=first.id, spoken_text="other"), TONE[:100])
+    assert store.take(first.id) == first
+    assert hashlib.sha256(store.audio_path(first.id).read_bytes()).hexdigest() == first.file_hash
+
+
+CRASH = """
+import os, sys
+sys.path[:0] = [{root!r}, {tests!r}]
+from test_store import TONE, Store, make_record, store_module
+store = Store({folder!r})
+store.save_take(make_record(spoken_text="whole"), TONE)
+replace = os.replace
+def crash(part, path):
+    if {renamed}:
+        replace(part, path)
+    os._exit(9)
+store_module.os.replace = crash
+store.save_take(make_record(spoken_text="broken"), TONE)
+"""
+
+
+@pytest.mark.parametrize("renamed", [False, True], ids=["before the rename", "before the row"])
+def test_a_crash_while_saving_leaves_nothing_visible(tmp_path: Path, renamed: bool) -> None:
+    source = CRASH.format(root=str(ROOT), tests=str(ROOT / "tests"), folder=str(tmp_path), renamed=renamed)
+    assert subprocess.run([sys.executable, "-c", source], check=False, timeout=120).returncode == 9
+    assert len(list((tmp_path / "takes").iterdir())) == 2  # the crash did leave something
+    store = Store(tmp_path)
+    assert [take.spoken_text for take in store.takes()] == ["whole"]
+    assert [path.name for path in store.takes_dir.iterdir()] == [store.takes()[0].file_name]
+    store.close()
+
+
+def test_the_clean_up_touches_only_its_own_files(store: Store, tmp_path: Path) -> None:
+    for name in ("notes.txt", "mine.wav", "20260101.wav"):
+        (store.takes_dir / name).write_text("keep me")
+    Store(tmp_path).close()
+    assert len(list(store.takes_dir.iterdir())) == 3
+
+
+def test_starting_again_beside_a_running_studio_loses_no_take(tmp_path: Path) -> None:
+    """Each Store has its own connection, so SQLite sees them as it sees processes."""
+
+    def write(_number: int) -> None:
+        with closing(Store(tmp_path)) as store:
+            for _ in range(20):
+                store.save_take(make_record(), TONE)
+
+    with ThreadPoolExecutor(2) as pool:
+        writers = [pool.submit(write, number) for number in range(2)]
+        while not all(writer.done() for writer in writers):
+            Store(tmp_path).close()  # cleans up, again and again
+            time.sleep(0.001)
+        for writer in writers:
+            writer.result()
+    with closing(Store(tmp_path)) as store:
+        assert store.count() == 40
+        assert all(store.audio_path(take.id).is_file() for take in store.takes(limit=100))
+
+
+def test_many_threads_save_read_and_delete_at_once(store: Store) -> None:
+    def work(number: int) -> list[str]:
+        session = f"s{number}"
+        saved = [store.save_take(make_record(session=session), TONE) for _ in range(8)]
+        assert {take.id for take in store.takes(session=session)} == {take.id for take in saved}
+        store.delete_take(saved[0].id, session)
+        return [take.id for take in saved[1:]]
+
+    with ThreadPoolExecutor(8) as pool:
+        kept = [take_id for ids in pool.map(work, range(8)) for take_id in ids]
+    assert {take.id for take in store.takes(limit=1000)} == set(kept)
+    assert {path.stem for path in store.takes_dir.iterdir()} == set(kept)
+
+
+def test_readers_do_not_wait_for_another_process_that_writes(store: Store, tmp_path: Path) -> None:
+    saved = store.save_take(make_record(), TONE)
+    other = sqlite3.connect(tmp_path / "studio.sqlite3", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    answer: list[TakeRecord] = []
+    reader = threading.Thread(target=lambda: answer.extend(store.takes()))
+    reader.start()
+    reader.join(5)
+    other.execute("ROLLBACK")
+    other.close()
+    assert answer == [saved]
+
+
+def test_an_older_folder_is_brought_up_to_date(tmp_path: Path) -> None:
+    record = make_record()
+    db = sqlite3.connect(tmp_path / "studio.sqlite3")
+    db.execute("CREATE TABLE migrations (name TEXT PRIMARY KEY, applied TEXT NOT NULL)")
+    MIGRATIONS[0][1](db)
+    db.execute("INSERT INTO migrations VALUES ('takes', '2026-01-01')")
+    db.execute(
+        "INSERT INTO takes (id, created, session, spoken_text, control, recipe) VALUES (?, ?, ?, ?, ?, ?)",
+        (record.id, record.created, "local", "Hello there", "calm", json.dumps(record.recipe())),
+    )
+    db.commit()
+    db.close()
+    store = Store(tmp_path)
+    store.rate(record.id, 2)
+    assert store.take(record.id) == replace(record, rating=2)
+    store.close()
+
+
+def test_a_failing_migration_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Store(tmp_path).close()
+
+    def broken(db: sqlite3.Connection) -> None:
+        db.execute("CREATE TABLE half (x)")
+        db.execute("SELECT * FROM nowhere")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store_module, "MIGRATIONS", [*MIGRATIONS, ("broken", broken)])
+        with pytest.raises(StoreError, match="cannot be used"):
+            Store(tmp_path)
+    store = Store(tmp_path)
+    tables = {name for (name,) in store._db.execute("SELECT name FROM sqlite_master")}
+    assert "half" not in tables
+    store.close()
+
+
+def test_a_folder_of_a_newer_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as newer:
+        newer.setattr(store_module, "MIGRATIONS", [*MIGRATIONS, ("holograms", lambda db: None)])
+        Store(tmp_path).close()
+    with pytest.raises(StoreError, match=r"newer version of the studio \(holograms\).*--data-dir"):
+        Store(tmp_path)
+
+
+def test_migration_names_are_unique_and_the_released_ones_stay_in_order() -> None:
+    names = [name for name, _ in MIGRATIONS]
+    assert names[:2] == ["takes", "ratings"]
+    assert len(set(names)) == len(names)
+
+
+def test_an_unusable_folder_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    with pytest.raises(StoreError, match="cannot be used.*--data-dir"):
+        Store(tmp_path / "file")
+    (tmp_path / "studio.sqlite3").write_bytes(b"this is not a database, whatever its name says" * 50)
+    with pytest.raises(StoreError, match="cannot be used.*--data-dir"):
+        Store(tmp_path)
+
+
+def test_a_recipe_of_a_newer_version_can_be_read() -> None:
+    recipe = make_record().recipe()
+    assert TakeRecord.from_recipe(json.loads(json.dumps({**recipe, "hologram": 3}))) == TakeRecord.from_recipe(recipe)
+
+
+def test_a_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_once(tmp_path / "a", b"old")
+
+    def broken(_part, _path) -> None:
+        raise PermissionError("no")
+
+    monkeypatch.setattr(store_module.os, "replace", broken)
+    with pytest.raises(PermissionError):
+        write_once(tmp_path / "a", b"new")
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("a", b"old")]
+
+
+@pytest.mark.parametrize(
+    "platform, environ, expected",
+    [
+        ("linux", {}, "/home/u/.local/share/voxcpm-studio"),
+        ("linux", {"XDG_DATA_HOME": "/data"}, "/data/voxcpm-studio"),
+        ("linux", {"XDG_DATA_HOME": ""}, "/home/u/.local/share/voxcpm-studio"),
+        ("darwin", {"XDG_DATA_HOME": "/data"}, "/home/u/Library/Application Support/VoxCPM Studio"),
+        ("win32", {}, "/home/u/AppData/Local/VoxCPM Studio"),
+        ("win32", {"LOCALAPPDATA": "/local"}, "/local/VoxCPM Studio"),
+    ],
+)
+def test_the_default_folder_is_where_the_system_keeps_such_data(platform, environ, expected) -> None:
+    assert default_data_dir(platform, environ, Path("/home/u")) == Path(expected)

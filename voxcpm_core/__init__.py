@@ -6,7 +6,6 @@ samples = model.generate(text="Hello there.")      # float32 [n] at model.sample
 """
 
 from .audio import Audio
-from .engine import Generation
 from .errors import (
     AudioError,
     CheckpointError,
@@ -17,6 +16,7 @@ from .errors import (
     UnsupportedError,
     VoxCPMError,
 )
+from .generation import Generation
 from .request import SpeechRequest, Take
 from .text import SpokenText
 from .voxcpm import VoxCPM

@@ -15,7 +15,7 @@ import queue
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -25,79 +25,16 @@ from torch import Tensor
 from .audio import Audio, content_hash
 from .audio_vae import AudioVAE, State
 from .errors import EngineError
+from .generation import Generation
+from .jobs import Job
 from .model import Model, Prefilled, VoicePrefix
-from .request import SpeechRequest, Take
+from .request import Take
 from .sequence import Sequence, build_sequence
-from .text import SpokenText
 from .tokenizer import Tokenizer
 
 log = logging.getLogger(__name__)
 
 _CACHED_VOICES = 16
-
-
-@dataclass(frozen=True)
-class Job:
-    """One request made ready: settings filled in, clips at the encoder's rate, one row for each of ``rows``."""
-
-    request: SpeechRequest
-    spoken: SpokenText
-    reference: Audio | None
-    prompt: Audio | None
-    cfg_value: float
-    inference_timesteps: int
-    temperature: float
-    limit: int  # patches
-    limit_message: str
-    rows: tuple[tuple[int, int], ...]  # (row number in the generation, seed)
-
-
-class Generation:
-    """The takes being made for one call. Iterate it for the audio; any thread may cancel."""
-
-    def __init__(self, seeds: list[int]):
-        self.seeds = seeds
-        self.takes: list[Take | None] = [None] * len(seeds)
-        self.patches = [0] * len(seeds)
-        self._cancelled = [False] * len(seeds)
-        self._chunks: queue.SimpleQueue[tuple[int, np.ndarray | None]] = queue.SimpleQueue()
-        self._open = len(seeds)
-        self._done = threading.Event()
-
-    def __iter__(self) -> Iterator[tuple[int, np.ndarray]]:
-        """Yields (row, float32 samples of one patch) until every row has ended; leaving early cancels the rest."""
-        try:
-            while self._open:
-                row, chunk = self._chunks.get()
-                if chunk is None:
-                    self._open -= 1
-                else:
-                    yield row, chunk
-        finally:
-            if self._open:
-                self.cancel()
-
-    def cancel(self, row: int | None = None) -> None:
-        """Ends one row, or all, before its next patch; what was made is kept in :attr:`takes`."""
-        for index in range(len(self.seeds)) if row is None else [row]:
-            self._cancelled[index] = True
-
-    def wait(self, timeout: float | None = None) -> bool:
-        """Blocks until every row has ended (True) or ``timeout`` seconds have gone by (False)."""
-        return self._done.wait(timeout)
-
-    def is_cancelled(self, row: int) -> bool:
-        return self._cancelled[row]
-
-    def put(self, row: int, chunk: np.ndarray) -> None:
-        self.patches[row] += 1
-        self._chunks.put((row, chunk))
-
-    def finish(self, row: int, take: Take) -> None:
-        self.takes[row] = take
-        self._chunks.put((row, None))
-        if all(take is not None for take in self.takes):
-            self._done.set()
 
 
 @dataclass
@@ -286,8 +223,7 @@ class Engine:
     def _prefill(self, job: Job) -> tuple[Prefilled, State]:
         reference = None if job.reference is None else self._encode(job.reference, "right")
         prompt = None if job.prompt is None else self._encode(job.prompt, "left")
-        text = job.request.prompt_text or "" if job.prompt is not None else ""
-        sequence = build_sequence(self.tokenizer, job.spoken.prompt, text, prompt, reference)
+        sequence = build_sequence(self.tokenizer, job.spoken.prompt, job.transcript, prompt, reference)
         voice = None if job.reference is None else self._voice(job.reference, sequence)
         return self.model.prefill(sequence, voice), self._prime(prompt)
 

@@ -13,19 +13,18 @@ from types import SimpleNamespace
 import numpy as np
 
 from . import lora as adapters
-from .audio import Audio, load_reference
 from .checkpoint import Progress, find_checkpoint, fingerprint, load, no_progress
 from .config import read_config, read_generation_defaults
 from .device import choose_device, choose_dtype_here
-from .engine import Engine, Generation, Job
+from .engine import Engine
 from .errors import EngineError, RequestError, UnsupportedError
+from .generation import Generation
+from .jobs import JobMaker
 from .request import MAX_SEED, Clip, SpeechRequest, Take
-from .text import SpokenText, prepare_text, split_control
+from .text import SpokenText, split_control
 from .tokenizer import Tokenizer
 
 log = logging.getLogger(__name__)
-
-_SHORTEST_BUDGET = 2.0  # seconds every text may take, however short it is
 
 
 class VoxCPM:
@@ -62,15 +61,14 @@ class VoxCPM:
         self.device, self.dtype = str(where), str(number).removeprefix("torch.")
         self.generation = config.generation
         self.sample_rate = audio_vae.config.out_sample_rate
-        self.patch_seconds = config.patch_size * audio_vae.config.decoder_hop / self.sample_rate
-        self.supports_reference = self.supports_control = config.version == 2
         self.defaults = read_generation_defaults(folder)
         self.lora: dict | None = None
-        self._max_length = config.max_length
-        self._patch_size = config.patch_size
-        self._tokenizer = Tokenizer(folder / "tokenizer.json", config.lm.vocab_size)
+        tokenizer = Tokenizer(folder / "tokenizer.json", config.lm.vocab_size)
+        self._jobs = JobMaker(config, audio_vae.config, tokenizer, self.defaults)
+        self.patch_seconds = self._jobs.patch_seconds
+        self.supports_reference, self.supports_control = self._jobs.has_references, self._jobs.has_control
         rows = max_rows or (16 if where.type == "cuda" else 8)
-        self._engine = Engine(self.model, audio_vae, self._tokenizer, rows)
+        self._engine = Engine(self.model, audio_vae, tokenizer, rows)
         self._close = weakref.finalize(self, self._engine.close)
         # what the reference package calls its inner model
         self.tts_model = SimpleNamespace(
@@ -199,7 +197,7 @@ class VoxCPM:
         for attempt in range(attempts):
             take = self.generate_takes(request, seeds=[(base + attempt) % (MAX_SEED + 1)])[0]
             take = replace(take, attempt=attempt)
-            if attempts == 1 or not self._too_long(take, ratio_threshold):
+            if attempts == 1 or not self._jobs.is_too_long(take, ratio_threshold):
                 return take
             first = first or take
         message = f"All {attempts} attempts (seeds from {base}) came out too long for the text; this is the first one."
@@ -240,12 +238,12 @@ class VoxCPM:
         """
         if isinstance(requests, SpeechRequest):
             seeds = seeds or [requests.seed if requests.seed is not None else random_seed()]
-            jobs = [self._job(requests, list(enumerate(seeds)))]
+            jobs = [self._jobs.job(requests, list(enumerate(seeds)))]
         else:
             if seeds is not None and len(seeds) != len(requests):
                 raise RequestError(f"{len(seeds)} seeds for {len(requests)} requests; give one for each, or none.")
             given = seeds or [r.seed if r.seed is not None else random_seed() for r in requests]
-            jobs = [self._job(r, [(k, given[k])]) for k, r in enumerate(requests)]
+            jobs = [self._jobs.job(r, [(k, given[k])]) for k, r in enumerate(requests)]
             seeds = given
         if not jobs:
             raise RequestError("There is nothing to speak: the list of requests is empty.")
@@ -255,14 +253,7 @@ class VoxCPM:
 
     def prepare(self, request: SpeechRequest) -> SpokenText:
         """Exactly what would be spoken, without any model work. Raises TextError when nothing can be."""
-        return prepare_text(
-            request.text,
-            request.control,
-            normalize=request.normalize,
-            control_supported=self.supports_control,
-            has_transcript=request.prompt_wav_path is not None,
-            protect_brackets=self.supports_control and request.prompt_wav_path is None,
-        )
+        return self._jobs.prepare(request)
 
     # ---- adapters
 
@@ -328,83 +319,6 @@ class VoxCPM:
             text, control, reference_wav_path, prompt_wav_path, prompt_text, cfg_value, inference_timesteps,
             temperature, min_len, max_len, normalize, seed,
         )  # fmt: skip
-
-    def _job(self, request: SpeechRequest, rows: list[tuple[int, int]]) -> Job:
-        request.check()
-        for _, seed in rows:
-            replace(request, seed=seed).check()
-        if request.reference_wav_path is not None and not self.supports_reference:
-            raise UnsupportedError(
-                f"{self.generation} cannot take a reference: it clones by continuing a clip. Give the clip as "
-                "prompt_wav_path with its transcript as prompt_text, or load VoxCPM2."
-            )
-        if request.control and not self.supports_control:
-            raise UnsupportedError(
-                f"{self.generation} has no voice design: it would read the control text aloud. Leave control empty, "
-                "or load VoxCPM2."
-            )
-        spoken = self.prepare(request)
-        reference = self._clip(request.reference_wav_path, "reference")
-        prompt = self._clip(request.prompt_wav_path, "prompt")
-        limit, message = self._limit(request, spoken, reference, prompt)
-        defaults = self.defaults
-        return Job(
-            request=request,
-            spoken=spoken,
-            reference=reference,
-            prompt=prompt,
-            cfg_value=defaults.cfg_value if request.cfg_value is None else float(request.cfg_value),
-            inference_timesteps=request.inference_timesteps or defaults.inference_timesteps,
-            temperature=defaults.temperature if request.temperature is None else float(request.temperature),
-            limit=limit,
-            limit_message=message,
-            rows=tuple(rows),
-        )
-
-    def _clip(self, clip: Clip | None, name: str) -> Audio | None:
-        if clip is None:
-            return None
-        audio, warnings = load_reference(clip, self.tts_model.audio_vae.config.sample_rate, name=name)
-        for warning in warnings:
-            log.warning("%s: %s", name, warning)
-        return audio
-
-    def _limit(
-        self, request: SpeechRequest, spoken: SpokenText, reference: Audio | None, prompt: Audio | None
-    ) -> tuple[int, str]:
-        """The most patches this request may take, and the sentence for the user who meets that limit."""
-        tokens = len(self._tokenizer.encode(spoken.prompt))
-        budget = int(tokens * self.defaults.patches_per_token + 10)
-        budget = max(budget, int(np.ceil(_SHORTEST_BUDGET / self.patch_seconds)))
-        room = self._max_length - self._positions(request, spoken, reference, prompt)
-        if room < 1:
-            raise RequestError(
-                f"Text and clips fill {self._max_length - room} positions; the model has {self._max_length} for them "
-                "and the audio together. Shorten the text or the clips, or split the text."
-            )
-        limit = min(budget, int(request.max_len), room)
-        seconds = f"{limit * self.patch_seconds:.1f} s"
-        if limit == request.max_len:
-            return limit, f"Ended at the longest length asked for (max_len {limit}, {seconds})."
-        if limit == budget:
-            return (
-                limit,
-                f"Ended at {seconds}, the most that is plausible for this text; it may run on or repeat itself.",
-            )
-        return limit, f"Ended at {seconds}: the model's {self._max_length} positions are full. Split the text."
-
-    def _positions(
-        self, request: SpeechRequest, spoken: SpokenText, reference: Audio | None, prompt: Audio | None
-    ) -> int:
-        samples = self._patch_size * self.tts_model.audio_vae.hop_length
-        clips = sum(-(-len(clip.samples) // samples) for clip in (reference, prompt) if clip is not None)
-        text = (request.prompt_text or "" if prompt is not None else "") + spoken.prompt
-        return len(self._tokenizer.encode(text)) + 1 + clips + (2 if reference is not None else 0)
-
-    def _too_long(self, take: Take, ratio_threshold: float | None) -> bool:
-        tokens = len(self._tokenizer.encode(take.spoken.prompt))
-        ratio = self.defaults.patches_per_token if ratio_threshold is None else ratio_threshold
-        return take.patches >= ratio * tokens and take.patches * self.patch_seconds > _SHORTEST_BUDGET
 
 
 def random_seed() -> int:

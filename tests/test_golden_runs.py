@@ -64,7 +64,7 @@ def test_noise_is_the_private_generator_of_the_row(model, golden):
 
 
 def test_stop_head_decides_the_length(golden, torch_threads, tmp_path):
-    """With the two rows of the stop head swapped, the checkpoint that ran to the limit stops, or the other way round."""
+    """With the two rows of the stop head swapped, what ran to the limit stops, or the other way round."""
     import shutil
 
     import torch

@@ -25,11 +25,19 @@ class Snake(nn.Module):
     def __init__(self, channels: int):
         super().__init__()
         self.alpha = nn.Parameter(torch.empty(1, channels, 1), requires_grad=False)
+        self._constants: tuple[Tensor, Tensor] | None = None  # alpha and 1 / alpha, per channel
+
+    def constants(self) -> tuple[Tensor, Tensor]:
+        alpha = self.alpha.flatten()
+        return alpha, 1.0 / (alpha + 1e-9)
+
+    def prepare(self) -> None:
+        self._constants = self.constants()
 
     def forward(self, x: Tensor) -> Tensor:
-        alpha = self.alpha[:, :, 0]
+        alpha, inverse = self._constants or self.constants()
         wave = (x * alpha).sin_()
-        return torch.addcmul(x, wave, wave * (1.0 / (alpha + 1e-9)))
+        return torch.addcmul(x, wave.mul_(wave), inverse)
 
 
 class Convolution(nn.Module):
@@ -120,7 +128,7 @@ class Upsample(Convolution):
     def forward(self, x: Tensor, tail: Tensor) -> tuple[Tensor, Tensor]:
         now, later = self.product(x).chunk(2, dim=-1)  # what a frame adds to its own and to the next frame's place
         out = now + torch.cat((tail, later[:, :-1]), dim=1)
-        return out.reshape(x.shape[0], -1, self.channels_out) + self.bias, later[:, -1:]
+        return out.reshape(x.shape[0], -1, self.channels_out).add_(self.bias), later[:, -1:]
 
 
 class OutputConv(Convolution):
@@ -155,7 +163,7 @@ class ResidualUnit(nn.Module):
     def forward(self, x: Tensor, tail: Tensor) -> tuple[Tensor, Tensor]:
         snake, depthwise, second_snake, pointwise = self.block
         y, tail = depthwise(snake(x), tail)
-        return x + pointwise(second_snake(y)), tail
+        return pointwise(second_snake(y)).add_(x), tail
 
 
 class EncoderBlock(nn.Module):
@@ -291,5 +299,5 @@ class AudioVAE(nn.Module):
     def prepare(self) -> None:
         """Lays the weights out for inference (once, after loading)."""
         for module in self.modules():
-            if isinstance(module, Convolution):
+            if isinstance(module, Convolution | Snake):
                 module.prepare()

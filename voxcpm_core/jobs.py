@@ -116,7 +116,8 @@ class JobMaker:
         if room < 1:
             raise RequestError(
                 f"Text and clips fill {self.config.max_length - room} positions; the model has "
-                f"{self.config.max_length} for them and the audio together. Shorten the text or the clips, or split the text."
+                f"{self.config.max_length} for them and the audio together. Shorten the text or the clips, or "
+                "split the text."
             )
         limit = min(budget, int(request.max_len), room)
         seconds = f"{limit * self.patch_seconds:.1f} s"

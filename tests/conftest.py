@@ -8,6 +8,7 @@ import os
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("OMP_NUM_THREADS", "2")
+os.environ.setdefault("GOMP_SPINCOUNT", "2000")  # waiting threads give the core back soon: tests run several programs
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
 import hashlib

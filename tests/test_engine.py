@@ -1,9 +1,13 @@
 """The running batch: rows keep to themselves, whoever else comes, goes or is stopped."""
 
+import hashlib
 import itertools
 import random
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -171,6 +175,20 @@ def test_seed_repeats_and_leaves_global_generators_alone(model):
     assert np.array_equal(first, again)
     open_seed = model.generate_takes(request(seed=None))[0]
     assert np.array_equal(open_seed.samples, alone(model, request(seed=open_seed.seed)))
+
+
+def test_a_new_process_repeats_the_very_samples(model, v2_48k):
+    script = (
+        "import sys, hashlib, torch; torch.set_num_threads(2); from voxcpm_core import VoxCPM\n"
+        "with VoxCPM.from_pretrained(sys.argv[1], device='cpu') as m:\n"
+        "    s = m.generate('hello world, the end.', seed=7, min_len=100, max_len=8, retry_badcase=False)\n"
+        "print(hashlib.sha256(s.tobytes()).hexdigest())"
+    )
+    root = Path(__file__).resolve().parents[1]
+    made = subprocess.run(
+        [sys.executable, "-c", script, str(v2_48k.path)], cwd=root, capture_output=True, text=True, check=True
+    )
+    assert made.stdout.strip() == hashlib.sha256(alone(model, request()).tobytes()).hexdigest()
 
 
 def test_retries_count_up_and_an_exhausted_retry_replays(model):

@@ -11,6 +11,8 @@ from .errors import RequestError
 
 log = logging.getLogger(__name__)
 
+_SMALL_MODEL = 512  # hidden size of the language model
+
 
 def choose_device(name: str | None = "auto") -> torch.device:
     """ "auto" takes CUDA, then Apple's GPU, then the CPU. Raises RequestError for what this machine does not have."""
@@ -48,6 +50,15 @@ def choose_dtype(wanted: str, published: str, device_type: str, *, cuda_bf16: bo
 def choose_dtype_here(wanted: str, published: str, device: torch.device) -> torch.dtype:
     cuda_bf16 = device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
     return choose_dtype(wanted, published, device.type, cuda_bf16=cuda_bf16, cpu_bf16=cpu_has_bf16())
+
+
+def limit_threads(hidden_size: int, device_type: str) -> None:
+    """For programs: one CPU thread for a small model, where a second costs more in waiting than it brings.
+
+    Changes the whole process, so the library itself never calls it.
+    """
+    if device_type == "cpu" and hidden_size <= _SMALL_MODEL:
+        torch.set_num_threads(1)
 
 
 def cpu_has_bf16() -> bool:

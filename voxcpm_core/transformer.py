@@ -111,7 +111,9 @@ class Transformer(nn.Module):
             self.embed_tokens = nn.Embedding(config.vocab_size, config.hidden_size)
         self.layers = nn.ModuleList(Block(config) for _ in range(config.num_layers))
         self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps)
-        self._short_ropes: dict[tuple, Rope | None] = {}  # constants, filled on first use
+        # constants, filled on first use: per device, and per length, dtype and device
+        self._frequencies: dict[torch.device, Tensor] = {}
+        self._short_ropes: dict[tuple, Rope | None] = {}
 
     def embed(self, ids: Tensor) -> Tensor:
         """Token ids [...] -> [..., hidden]."""
@@ -161,13 +163,11 @@ class Transformer(nn.Module):
 
         The reference keeps its tables in the model's dtype, so they are rounded the same way here.
         """
-        config = self.config
-        if not config.use_rope:
+        if not self.config.use_rope:
             return None
-        exponents = torch.arange(0, config.head_dim, 2, dtype=torch.float32) / config.head_dim
-        factors = torch.tensor(config.rope_factors, dtype=torch.float32)
-        frequencies = (1.0 / (factors * config.rope_theta**exponents)).to(positions.device)
-        angles = (positions[..., None].float() * frequencies)[:, :, None]
+        if positions.device not in self._frequencies:
+            self._frequencies[positions.device] = _rope_frequencies(self.config).to(positions.device)
+        angles = (positions[..., None].float() * self._frequencies[positions.device])[:, :, None]
         return angles.cos().to(dtype).float(), angles.sin().to(dtype).float()
 
     def _short_rope(self, x: Tensor) -> Rope | None:
@@ -175,6 +175,13 @@ class Transformer(nn.Module):
         if key not in self._short_ropes:
             self._short_ropes[key] = self.rope(torch.arange(x.shape[1], device=x.device)[None], x.dtype)
         return self._short_ropes[key]
+
+
+def _rope_frequencies(config: TransformerConfig) -> Tensor:
+    """Radians per position, [head_dim / 2] float32."""
+    exponents = torch.arange(0, config.head_dim, 2, dtype=torch.float32) / config.head_dim
+    factors = torch.tensor(config.rope_factors, dtype=torch.float32)
+    return 1.0 / (factors * config.rope_theta**exponents)
 
 
 def rotate(x: Tensor, rope: Rope) -> Tensor:

@@ -1,0 +1,169 @@
+"""VoxCPM Studio: the page and what it stands on.
+
+`python app.py` opens the studio on http://127.0.0.1:7860. The page is up first; the model loads in the background.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import shutil
+import sys
+import threading
+from collections.abc import Callable
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+log = logging.getLogger("app")
+
+LARGE_MODEL = "openbmb/VoxCPM2"
+LARGE_MODEL_BYTES = 8e9  # memory of a CUDA device that "--model auto" asks for before it chooses the large model
+OPEN_WARNING = (
+    "The studio listens on %s: everyone who reaches this address can use it and fill your disk. Every browser sees "
+    "its own takes only, but there is no password. Use the default --host 127.0.0.1 unless you mean this."
+)
+
+
+def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="VoxCPM Studio: a text becomes takes, takes become a recording.")
+    host, port = os.environ.get("GRADIO_SERVER_NAME", "127.0.0.1"), os.environ.get("GRADIO_SERVER_PORT", "7860")
+    parser.add_argument("--host", default=host, help="address to listen on (default: 127.0.0.1, this machine only)")
+    parser.add_argument("--port", type=int, default=port, help="default: 7860")
+    parser.add_argument("--model", default="auto", help="auto, nano, a folder, or a model of the hub (default: auto)")
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1, mps ... (default: auto)")
+    parser.add_argument("--dtype", default="auto", help="auto, float32 or bfloat16 (default: auto)")
+    parser.add_argument("--data-dir", help="folder for takes and settings (default: the system's place for user data)")
+    parser.add_argument("--lora", help="an adapter to put on the model: folder or file")
+    parser.add_argument(
+        "--local-files-only", action="store_true", help="use what is on this machine, never ask the hub"
+    )
+    parser.add_argument(
+        "--open", action=argparse.BooleanOptionalAction, default=False, help="open the page in a browser"
+    )
+    return parser.parse_args(arguments)
+
+
+def is_local(host: str) -> bool:
+    """Whether only this machine can reach ``host``."""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def prepare_environment(data_dir: Path) -> None:
+    """What gradio reads from the environment; to be called before it is imported."""
+    os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
+    # Threads that wait give the core back soon: spinning, they hold up the page and the encoder on small machines.
+    os.environ.setdefault("GOMP_SPINCOUNT", "2000")
+    os.environ.setdefault("GRADIO_TEMP_DIR", str(data_dir / "cache"))  # not a folder in /tmp shared with other users
+    for name in ("no_proxy", "NO_PROXY"):  # gradio checks its own page at start; a proxy cannot know it
+        os.environ[name] = ",".join(filter(None, [os.environ.get(name), "localhost,127.0.0.1,::1"]))
+
+
+def put_ffmpeg_on_path(folder: Path) -> None:
+    """Streaming looks for a program called ffmpeg. Without one, imageio-ffmpeg's gets that name in ``folder``."""
+    from voxcpm_core.audio import ffmpeg_path
+
+    found = ffmpeg_path()
+    if shutil.which("ffmpeg") or not found:
+        return None if found else log.warning("No ffmpeg was found: streaming needs it. `pip install imageio-ffmpeg`.")
+    folder.mkdir(parents=True, exist_ok=True)
+    named = folder / ("ffmpeg.exe" if os.name == "nt" else "ffmpeg")
+    named.unlink(missing_ok=True)
+    try:
+        named.symlink_to(found)
+    except OSError:  # Windows lets only some users make links
+        shutil.copy2(found, named)
+    os.environ["PATH"] = os.pathsep.join([str(folder), os.environ.get("PATH", "")])
+
+
+def model_loader(options: argparse.Namespace) -> Callable[[Any], Any]:
+    """What the synthesizer calls on its own thread: the chosen model, or nano when "auto" cannot get the large one."""
+
+    def load(progress: Any) -> Any:
+        from voxcpm_core import CheckpointError, VoxCPM
+        from voxcpm_core.device import limit_threads
+
+        def from_pretrained(name: str) -> VoxCPM:
+            model = VoxCPM.from_pretrained(
+                name,
+                device=options.device,
+                dtype=options.dtype,
+                local_files_only=options.local_files_only,
+                lora_weights_path=options.lora,
+                on_progress=progress,
+            )
+            limit_threads(model.model.config.lm.hidden_size, model.model.device.type)
+            return model
+
+        name = choose_model(options.model, options.device)
+        try:
+            return from_pretrained(name)
+        except CheckpointError as error:
+            if options.model != "auto" or name == "nano":
+                raise
+            log.warning("%s is not to be had, nano stands in: %s", name, error)
+            progress.notice(f"{name} could not be loaded, so nano stands in. {error}")
+            return from_pretrained("nano")
+
+    return load
+
+
+def choose_model(name: str, device: str) -> str:
+    """ "auto" means the large model where there is a CUDA device with room for it, else nano."""
+    if name != "auto":
+        return name
+    from voxcpm_core.device import choose_device
+
+    chosen = choose_device(device)
+    if chosen.type != "cuda":
+        return "nano"
+    import torch
+
+    return LARGE_MODEL if torch.cuda.get_device_properties(chosen).total_memory >= LARGE_MODEL_BYTES else "nano"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = parse_arguments(arguments)
+    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    from studio.store import Store, StoreError
+    from studio.synthesizer import Synthesizer
+
+    try:
+        store = Store(options.data_dir)
+    except StoreError as error:
+        log.error("%s", error)
+        return 1
+    prepare_environment(store.data_dir)
+    put_ffmpeg_on_path(store.data_dir / "bin")
+    from studio.ui.page import build_page, launch
+
+    synthesizer = Synthesizer(store, model_loader(options))
+    page, context = build_page(synthesizer, store, shared=not is_local(options.host))
+    try:
+        address = launch(page, context, host=options.host, port=options.port, open_browser=options.open)
+    except OSError as error:
+        log.error("The studio cannot listen on %s:%s (%s). Choose another --port.", options.host, options.port, error)
+        return 1
+    synthesizer.load()
+    if not is_local(options.host):
+        log.warning(OPEN_WARNING, options.host)
+    log.info("VoxCPM Studio is at %s", address)
+    try:
+        threading.Event().wait()
+    except KeyboardInterrupt:
+        log.info("Closing.")
+    finally:
+        page.close(verbose=False)
+        synthesizer.close()
+        synthesizer.wait(5)  # a program that ends in the middle of loading torch ends with an abort
+        store.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,257 @@
+/* What the page does without the server: one transport for all takes, the live bar, keys, language and theme.
+   Takes are [data-take] elements written by studio/ui/markup.py. The sound belongs to this script, not to an element of the
+   page, so lists may be rewritten while something plays. */
+(() => {
+  "use strict";
+  const store = {
+    get(key) { try { return localStorage.getItem(key); } catch { return null; } },
+    set(key, value) { try { localStorage.setItem(key, value); } catch { /* private window: forget it */ } },
+  };
+  const $ = (selector, root = document) => root.querySelector(selector);
+  const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
+
+  /* Language: gradio reads navigator.language once at start, the server reads the cookie. */
+  const chosen = store.get("vx_language");
+  if (chosen) {
+    Object.defineProperty(navigator, "language", { get: () => chosen, configurable: true });
+    Object.defineProperty(navigator, "languages", { get: () => [chosen], configurable: true });
+    document.cookie = `vx_language=${chosen}; path=/; max-age=31536000; SameSite=Lax`;
+  }
+  const chinese = navigator.language.toLowerCase().startsWith("zh");
+  document.documentElement.lang = chinese ? "zh-CN" : "en";
+  function setLanguage(language) {
+    store.set("vx_language", language);
+    document.cookie = `vx_language=${language}; path=/; max-age=31536000; SameSite=Lax`;
+    location.reload();
+  }
+
+  /* Theme: the visitor's choice wins over the system's. */
+  function applyTheme() {
+    const theme = store.get("vx_theme");
+    if (theme && document.body.classList.contains("dark") !== (theme === "dark")) document.body.classList.toggle("dark", theme === "dark");
+  }
+  function switchTheme() {
+    store.set("vx_theme", document.body.classList.contains("dark") ? "light" : "dark");
+    applyTheme();
+  }
+
+  /* Transport */
+  let player = null; // { id, audio } of a stored take
+  const live = { active: false, take: "" }; // the stream of the running or last generation
+  const liveAudio = () => $("#vx-live audio");
+  const liveRuns = () => live.active && liveAudio();
+
+  function pauseAll() {
+    player?.audio.pause();
+    liveAudio()?.pause();
+  }
+  function load(element) {
+    if (player?.id === element.dataset.take) return player.audio;
+    player?.audio.pause();
+    const audio = new Audio(element.dataset.src);
+    audio.preload = "auto";
+    for (const name of ["play", "pause", "ended", "seeked"]) audio.addEventListener(name, schedule);
+    player = { id: element.dataset.take, audio };
+    return audio;
+  }
+  function toggle(element) {
+    if (liveRuns() && live.take === element.dataset.take) return toggleLive();
+    const audio = load(element);
+    if (!audio.paused) return audio.pause();
+    endLive();
+    audio.play().catch(() => {});
+    schedule();
+  }
+  function toggleLive() {
+    const audio = liveAudio();
+    if (!audio) return;
+    if (!audio.paused) return audio.pause();
+    player?.audio.pause();
+    audio.play().catch(() => {});
+    schedule();
+  }
+  function endLive() {
+    if (!live.active) return;
+    live.active = false;
+    liveAudio()?.pause();
+    schedule();
+  }
+  function seek(element, fraction) {
+    const wasPlaying = position(element).playing;
+    endLive();
+    const audio = load(element);
+    audio.currentTime = Math.min(Math.max(fraction, 0), 1) * Number(element.dataset.seconds);
+    if (wasPlaying || audio.paused) audio.play().catch(() => {});
+    schedule();
+  }
+  function position(element) {
+    const id = element.dataset.take;
+    const audio = liveRuns() && live.take === id ? liveAudio() : player?.id === id ? player.audio : null;
+    if (!audio) return { active: false, playing: false, time: 0 };
+    return { active: true, playing: !audio.paused && !audio.ended, time: audio.currentTime };
+  }
+  const clock = (seconds) => {
+    const tenths = Math.round(seconds * 10);
+    return `${Math.floor(tenths / 600)}:${String(Math.floor(tenths / 10) % 60).padStart(2, "0")}.${tenths % 10}`;
+  };
+
+  /* Drawing: only while something moves or the page has changed. */
+  let scheduled = false;
+  function schedule() {
+    if (scheduled) return;
+    scheduled = true;
+    requestAnimationFrame(() => { scheduled = false; draw(); });
+  }
+  function draw() {
+    let moving = drawLive();
+    for (const element of $$("[data-take][data-src]")) {
+      const at = position(element);
+      const total = Number(element.dataset.seconds);
+      const part = total ? Math.min(at.time / total, 1) : 0;
+      element.classList.toggle("is-active", at.active);
+      setIcon($(".vx-play", element), at.playing);
+      const head = $(".vx-playhead", element);
+      if (head) head.style.left = `${part * 100}%`;
+      $(".vx-seek", element)?.setAttribute("aria-valuenow", at.time.toFixed(1));
+      const time = $("header .vx-clock", element);
+      if (time) setText(time, `${clock(Math.min(at.time, total))} / ${clock(total)}`);
+      moving = moving || at.playing;
+    }
+    if (moving) schedule();
+  }
+  function setText(element, text) { if (element.textContent !== text) element.textContent = text; }
+  function setIcon(button, playing) {
+    const icon = button && $(".ic", button);
+    if (!icon || icon.classList.contains("ic-pause") === playing) return;
+    icon.classList.toggle("ic-pause", playing);
+    icon.classList.toggle("ic-play", !playing);
+    button.setAttribute("aria-pressed", String(playing));
+  }
+  function drawLive() {
+    const bar = $(".vx-live"), status = $(".vx-status");
+    if (!bar || !status) return false;
+    const running = ["starting", "speaking", "stopping"].includes(status.dataset.state);
+    const audio = liveAudio();
+    const made = Number(status.dataset.seconds), heard = live.active && audio ? audio.currentTime : 0;
+    if (!running && live.active && (!audio || audio.ended || heard >= made - 0.05)) live.active = false;
+    const onCard = live.take && $(`.vx-take[data-take="${live.take}"]`);
+    bar.hidden = !(running || (live.active && !onCard));
+    if (bar.hidden) return live.active;
+    const total = Math.max(made, running ? Number(status.dataset.expected) : 0, 0.1);
+    drawLane($("canvas", bar), levelsOf(status), made / total, Math.min(heard, made) / total);
+    $(".vx-lane-live", bar).setAttribute("aria-valuenow", Math.round((100 * made) / total));
+    setText($(".vx-clock", bar), `${clock(Math.min(heard, made))} / ${clock(made)}`);
+    setIcon($(".vx-play", bar), Boolean(audio && !audio.paused && !audio.ended));
+    return true;
+  }
+  const known = { text: "", levels: [] };
+  function levelsOf(status) {
+    const text = status.dataset.levels || "";
+    if (known.text !== text) Object.assign(known, { text, levels: text.split(",").map(Number) });
+    return known.levels;
+  }
+  /* One bar per 3 px: the loudest level that falls into it; what was heard in full colour. */
+  function drawLane(canvas, levels, made, heard) {
+    const scale = window.devicePixelRatio || 1, width = canvas.clientWidth, height = canvas.clientHeight;
+    if (canvas.width !== Math.round(width * scale)) canvas.width = Math.round(width * scale);
+    if (canvas.height !== Math.round(height * scale)) canvas.height = Math.round(height * scale);
+    const pen = canvas.getContext("2d");
+    pen.setTransform(scale, 0, 0, scale, 0, 0);
+    pen.clearRect(0, 0, width, height);
+    pen.fillStyle = getComputedStyle(canvas).color;
+    const bars = Math.floor(width / 3), filled = Math.round(bars * made), top = Math.max(20, ...levels);
+    for (let bar = 0; bar < bars; bar += 1) {
+      let level = 0;
+      if (bar < filled && levels.length) {
+        const from = Math.floor((bar / filled) * levels.length), to = Math.max(from + 1, Math.floor(((bar + 1) / filled) * levels.length));
+        for (let index = from; index < to; index += 1) level = Math.max(level, levels[index]);
+      }
+      const tall = Math.max(2, (level / top) * (height - 12));
+      pen.globalAlpha = bar < bars * heard ? 1 : bar < filled ? 0.45 : 0.14;
+      pen.fillRect(bar * 3, (height - tall) / 2, 2, tall);
+    }
+  }
+
+  /* What the server wrote: follow the run, tell screen readers, put times into the visitor's own zone. */
+  let lastState = "", announcer = null;
+  function follow() {
+    const status = $(".vx-status");
+    if (status && status.dataset.state !== lastState) {
+      lastState = status.dataset.state;
+      if (lastState === "starting") startLive();
+      announce($(".vx-state", status)?.innerText || "");
+    }
+    if (status) live.take = status.dataset.take || "";
+    for (const time of $$("time[datetime]:not([data-local])")) {
+      time.dataset.local = "1";
+      time.textContent = new Date(time.dateTime).toLocaleString(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short" });
+    }
+    if (/Mac|iPhone|iPad/.test(navigator.platform)) for (const key of $$('kbd[data-key="mod"]')) setText(key, "\u2318");
+    schedule();
+  }
+  function startLive() {
+    player?.audio.pause();
+    Object.assign(live, { active: true, take: "" });
+    if (innerWidth <= 760) $(".vx-stage")?.scrollIntoView({ block: "start", behavior: "smooth" }); // it is below the fold there
+  }
+  function announce(text) {
+    if (!announcer) {
+      announcer = document.createElement("div");
+      announcer.className = "vx-unseen";
+      announcer.setAttribute("aria-live", "polite");
+      document.body.append(announcer);
+    }
+    setText(announcer, text);
+  }
+
+  /* Clicks and keys */
+  const actions = {
+    play: (button) => toggle(button.closest("[data-take]")),
+    live: toggleLive,
+    theme: switchTheme,
+    language: (button) => setLanguage(button.dataset.to),
+    copy(button) {
+      const words = $("span", button), before = words.textContent;
+      navigator.clipboard?.writeText($("pre", button.parentElement).textContent).then(() => {
+        words.textContent = button.dataset.done;
+        setTimeout(() => { words.textContent = before; }, 1500);
+      }, () => {});
+    },
+  };
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-act]");
+    if (button && actions[button.dataset.act]) return actions[button.dataset.act](button);
+    if (event.target.closest("#vx-generate, #vx-reroll")) return pauseAll();
+    if (event.target.closest("#vx-stop")) return liveAudio()?.pause();
+    const surface = event.target.closest(".vx-seek");
+    if (!surface) return;
+    const box = $(".vx-span", surface).getBoundingClientRect();
+    seek(surface.closest("[data-take]"), (event.clientX - box.left) / box.width);
+  });
+  function press(id) {
+    const button = document.getElementById(id);
+    if (!button || button.disabled) return false;
+    button.click();
+    return true;
+  }
+  document.addEventListener("keydown", (event) => {
+    if (event.isComposing) return;
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && press("vx-generate")) return event.preventDefault();
+    if (event.key === "Escape" && press("vx-stop")) return event.preventDefault();
+    const surface = event.target.closest?.(".vx-seek");
+    if (!surface) return;
+    const element = surface.closest("[data-take]"), total = Number(element.dataset.seconds) || 1;
+    const step = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 }[event.key];
+    if (step) seek(element, (position(element).time + step) / total);
+    else if (event.key === "Home") seek(element, 0);
+    else if (event.key === " " || event.key === "Enter") toggle(element);
+    else return;
+    event.preventDefault();
+  }, true);
+
+  document.addEventListener("DOMContentLoaded", () => {
+    applyTheme();
+    new MutationObserver(applyTheme).observe(document.body, { attributes: true, attributeFilter: ["class"] });
+    new MutationObserver(follow).observe(document.body, { childList: true, subtree: true });
+  });
+})();

@@ -1,0 +1,41 @@
+"""What every part of the page is handed: the objects of this process, and whose takes a visitor may see."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import gradio as gr
+
+from studio.store import Store
+from studio.synthesizer import Synthesizer
+from studio.takes import TakeRecord
+from studio.ui.media import Media
+
+EVERYONE = "local"  # whose takes they are when the page is only for the person at this machine
+
+
+@dataclass(frozen=True)
+class Context:
+    """``shared`` is True when strangers may open the page: then every browser sees its own takes only.
+
+    A browser is known by a random id that it keeps for itself (``owner``); nobody can list or guess another's.
+    """
+
+    synthesizer: Synthesizer
+    store: Store
+    media: Media
+    shared: bool = False
+
+    def session(self, owner: str | None, request: gr.Request | None = None) -> str:
+        """The name under which a visitor's takes are stored."""
+        if not self.shared:
+            return EVERYONE
+        return owner or (request.session_hash if request else None) or "unknown"
+
+    def visible(self, owner: str | None, request: gr.Request | None = None) -> str | None:
+        """What to narrow the store's answers to; None shows everything."""
+        return self.session(owner, request) if self.shared else None
+
+    def take(self, take_id: str, owner: str | None, request: gr.Request | None = None) -> TakeRecord:
+        """A take that this visitor may see. Raises StoreError for any other."""
+        return self.store.take(take_id, session=self.visible(owner, request))

@@ -1,0 +1,108 @@
+"""`/tts`: the text-to-speech tab for programs, through ``gradio_client``."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+from gradio.processing_utils import save_file_to_cache
+
+from studio.events import Finished
+from studio.ui.context import Context
+from studio.ui.settings import CFG_RANGE, STEPS_RANGE, SettingError, parse_seed
+from studio.ui.tts_layout import SPEAKERS
+from voxcpm_core import SpeechRequest
+from voxcpm_core.errors import VoxCPMError
+
+logger = logging.getLogger(__name__)
+
+
+def add_endpoint(context: Context) -> None:
+    """Register `/tts` on the Blocks that is being built."""
+    inputs = [
+        gr.Textbox(label="text", visible=False),
+        gr.Textbox("", label="control", visible=False),
+        gr.Number(None, label="seed", precision=0, visible=False),
+        gr.Number(None, label="cfg_value", visible=False),
+        gr.Number(None, label="inference_timesteps", precision=0, visible=False),
+        gr.Checkbox(False, label="normalize", visible=False),
+    ]
+    file = gr.File(label="audio", visible=False)
+    outputs = [file, gr.JSON(label="recipe", visible=False)]
+    gr.Button(visible=False).click(
+        tts_function(context, cache=file.GRADIO_CACHE),
+        inputs,
+        outputs,
+        api_name="tts",
+        concurrency_limit=SPEAKERS,
+        concurrency_id="speak",
+    )
+
+
+def tts_function(context: Context, cache: str) -> Callable[..., tuple[str, dict[str, Any]]]:
+    def tts(
+        text: str,
+        control: str = "",
+        seed: int | None = None,
+        cfg_value: float | None = None,
+        inference_timesteps: int | None = None,
+        normalize: bool = False,
+        request: gr.Request = None,
+    ) -> tuple[str, dict[str, Any]]:
+        """Speak a text and return the saved take.
+
+            from gradio_client import Client
+            audio, recipe = Client("http://127.0.0.1:7860").predict(text="Good morning.", seed=7, api_name="/tts")
+
+        Parameters:
+            text: what to speak
+            control: description of the voice, for models that have voice design; "" for none
+            seed: 0 to 4294967295; None for a new one, which the recipe tells
+            cfg_value: guidance, 1 to 5; None for the model's own value
+            inference_timesteps: solver steps, 2 to 50; None for the model's own value
+            normalize: write out numbers and signs before speaking
+        Returns:
+            audio: the take, a 16-bit WAV file
+            recipe: everything that made it (JSON): spoken text, seed, settings, model, device, length, ended_by, ...
+        """
+        try:
+            wish = _request(text, control, seed, cfg_value, inference_timesteps, normalize)
+            session = context.session(None, request)
+            with closing(context.synthesizer.speak(wish, tab="api", session=session)) as events:
+                record = next(event.record for event in events if isinstance(event, Finished))
+            if not record.file_name:
+                raise gr.Error(record.message or "No sound was made.", print_exception=False)
+            path = context.store.audio_path(record.id)
+        except (SettingError, VoxCPMError) as error:
+            raise gr.Error(str(error), print_exception=False) from error
+        # A copy in gradio's own folder: its file route can serve nothing else, and the data folder stays closed.
+        return save_file_to_cache(Path(path), cache_dir=cache), record.recipe()
+
+    return tts
+
+
+def _request(
+    text: str, control: str, seed: Any, cfg_value: float | None, timesteps: int | None, normalize: bool
+) -> SpeechRequest:
+    if not (text or "").strip():
+        raise SettingError("ask_text")
+    _within("cfg_value", cfg_value, CFG_RANGE)
+    _within("inference_timesteps", timesteps, STEPS_RANGE)
+    return SpeechRequest(
+        text=text,
+        control=control or "",
+        seed=parse_seed(seed),
+        cfg_value=cfg_value,
+        inference_timesteps=timesteps,
+        normalize=bool(normalize),
+    )
+
+
+def _within(name: str, value: float | None, limits: tuple[float, float]) -> None:
+    low, high = limits
+    if value is not None and not low <= value <= high:
+        raise SettingError("out_of_range", name=name, value=f"{value:g}", low=f"{low:g}", high=f"{high:g}")

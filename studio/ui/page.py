@@ -1,0 +1,122 @@
+"""The page as a whole: header, tabs, and what happens when it opens; :func:`launch` serves it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gradio as gr
+from gradio import audio_stream_encoder
+from starlette.middleware import Middleware
+
+from studio.store import Store
+from studio.synthesizer import Synthesizer
+from studio.ui import look, markup, take_markup, takes_list, tts_layout
+from studio.ui.context import Context
+from studio.ui.endpoint import add_endpoint
+from studio.ui.i18n import label, language_of, translations
+from studio.ui.media import Media
+from studio.ui.takes_list import TakesHandlers
+from studio.ui.tts import TTSHandlers, new_owner
+from studio.ui.tts_layout import POLL_SECONDS, QUIET, TTSTab
+
+# Fixed, so that what a browser keeps outlives the server. It hides nothing: only ids and settings are kept.
+BROWSER_KEY = "voxcpm-studio-1"
+ENCODER_START_SECONDS = 0.6
+CACHE_SWEEP = (3600, 86400)  # seconds: gradio's own copies are looked at hourly and dropped after a day
+
+
+def build_page(synthesizer: Synthesizer, store: Store, shared: bool = False) -> tuple[gr.Blocks, Context]:
+    """The page on these objects. ``shared``: strangers may open it, so every browser sees its own takes only."""
+    context = Context(synthesizer, store, Media(store), shared)
+    tts, takes = TTSHandlers(context), TakesHandlers(context)
+    with gr.Blocks(title="VoxCPM Studio", analytics_enabled=False, fill_width=True, delete_cache=CACHE_SWEEP) as page:
+        owner = gr.BrowserState(None, storage_key=f"{BROWSER_KEY}-owner", secret=BROWSER_KEY)
+        kept = gr.BrowserState({}, storage_key=f"{BROWSER_KEY}-settings", secret=BROWSER_KEY)
+        timer = gr.Timer(POLL_SECONDS)
+        with gr.Row(elem_classes="vx-header"):
+            header = look.html(markup.header("en"), elem_id="vx-header")
+            card = look.html(elem_id="vx-model")
+            retry = gr.Button(
+                label("model_retry"), size="sm", visible=False, elem_id="vx-retry", elem_classes="ib ib-reuse"
+            )
+            switches = look.html(markup.switches("en"), elem_id="vx-switches")
+        with gr.Tabs(selected="tts", elem_id="vx-tabs") as tabs:
+            with gr.Tab(label("tab_tts"), id="tts"):
+                tab = tts_layout.layout()
+            with gr.Tab(label("tab_history"), id="history") as history_tab:
+                history = takes_list.history_layout()
+        foot = look.html(footer("en"), elem_id="vx-foot")
+        add_endpoint(context)
+
+        tts_layout.wire(tts, tab, owner, kept, takes.recent)
+        takes_list.wire_history(takes, history, owner, history_tab)
+        for lanes in (tab.recent, history.lanes):
+            lanes.click(tts.reuse, owner, [tab.text, tab.control, *tab.form, tabs], **QUIET)
+        model = [card, retry, timer, tab.generate, tab.control, tab.control_note]
+        retry.click(tts.retry, None, model, **QUIET)
+        timer.tick(tts.arrive, kept, [*model, *tab.form], **QUIET)
+        page.load(new_owner, owner, owner, **QUIET).then(takes.recent, owner, tab.recent, **QUIET)
+        page.load(tts.arrive, kept, [*model, *tab.form], **QUIET)
+        _load_words(page, tab, [header, switches, foot])
+    page.queue(default_concurrency_limit=tts_layout.SPEAKERS)
+    return page, context
+
+
+def _load_words(page: gr.Blocks, tab: TTSTab, frame: list[gr.HTML]) -> None:
+    """Written in English when the page is built; said again for visitors who read Chinese."""
+    shown = [*frame, tab.status, tab.live_bar, tab.take, tab.preview, tab.recent_title]
+
+    def words(request: gr.Request) -> tuple[Any, ...]:
+        language = language_of(request)
+        if language == "en":
+            return tuple(gr.skip() for _ in shown)
+        return (
+            markup.header(language),
+            markup.switches(language),
+            footer(language),
+            markup.status_line("idle", language),
+            markup.live_bar(language),
+            take_markup.empty_take(language),
+            markup.preview_message(markup.say(language, "preview_empty"), language),
+            tts_layout.recent_heading(language),
+        )
+
+    page.load(words, None, shown, **QUIET)
+
+
+def footer(language: str) -> str:
+    return f'<p class="vx-foot">{markup.say(language, "ai_note")}</p>'
+
+
+def _let_the_encoder_start() -> None:
+    """Let gradio wait for the first frame of its encoder instead of announcing a stream with nothing in it.
+
+    A player that finds an empty playlist asks again after a second, so sound would start a second late.
+    """
+    if hasattr(audio_stream_encoder, "STARTUP_WAIT"):
+        audio_stream_encoder.STARTUP_WAIT = max(audio_stream_encoder.STARTUP_WAIT, ENCODER_START_SECONDS)
+
+
+def launch(
+    page: gr.Blocks, context: Context, *, host: str = "127.0.0.1", port: int = 7860, open_browser: bool = False
+) -> str:
+    """Serve the page from a thread of its own and return its address. Raises OSError when the port is taken.
+
+    gradio's run history is off: it would keep texts in the browser, and the studio has a history of its own.
+    """
+    _let_the_encoder_start()
+    _, address, _ = page.launch(
+        server_name=host,
+        server_port=port,
+        inbrowser=open_browser,
+        prevent_thread_lock=True,
+        quiet=True,
+        share=False,
+        ssr_mode=False,
+        run_history=False,
+        footer_links=["api"],
+        theme=look.theme(),
+        i18n=translations(),
+        app_kwargs={"routes": context.media.routes(), "middleware": [Middleware(look.EarlyHead)]},
+    )
+    return address

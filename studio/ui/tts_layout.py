@@ -1,0 +1,211 @@
+"""The text-to-speech tab's layout and wiring."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import gradio as gr
+
+from studio.ui import markup, take_markup
+from studio.ui.i18n import label
+from studio.ui.look import html
+from studio.ui.settings import CFG_RANGE, STEPS_RANGE, TEMPERATURE_RANGE
+from studio.ui.takes_list import lanes_component
+from studio.ui.tts import TTSHandlers
+
+SPEAKERS = 8  # visitors who may speak at once: the engine makes their takes in one batch
+POLL_SECONDS = 0.5  # how often a page asks for the model while it loads
+QUIET: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+
+SAMPLES: dict[str, str] = {
+    "sample_story": "The lighthouse keeper climbed the last stair, set down his lantern, and listened. "
+    "Far below, the sea was telling the old story again.",
+    "sample_notice": "Good morning. The library opens at nine, and today every visitor may take one book home to keep.",
+    "sample_numbers": "The train leaves at 7:45 from platform 12. A ticket costs $18.50, and seat 23 is by the window.",
+    "sample_chinese": "海风轻轻吹过灯塔，守塔人放下手里的灯，静静地听着远处的浪声。",
+}
+
+
+@dataclass(frozen=True)
+class TTSTab:
+    """Components of the tab."""
+
+    text: gr.Textbox
+    samples: list[gr.Button]
+    preview: gr.HTML
+    control: gr.Textbox
+    control_note: gr.HTML
+    settings: gr.Accordion
+    form: list[Any]  # cfg_value, inference_timesteps, temperature, normalize, seed
+    unpin: gr.Button
+    reset: gr.Button
+    generate: gr.Button
+    stop: gr.Button
+    live: gr.Audio
+    live_bar: gr.HTML
+    status: gr.HTML
+    notice: gr.HTML
+    take: gr.HTML
+    again: gr.Row
+    pin: gr.Button
+    reroll: gr.Button
+    recent_title: gr.HTML
+    recent: gr.HTML
+    job: gr.State
+    take_id: gr.State
+
+
+def layout() -> TTSTab:
+    job, take_id = gr.State(None), gr.State(None)
+    with gr.Row(elem_classes="vx-desk", equal_height=False):
+        with gr.Column(scale=5, min_width=320, elem_classes="vx-editor"):
+            text, samples, preview = _text_part()
+            control = gr.Textbox(
+                label=label("control"),
+                info=label("control_optional"),
+                placeholder=label("control_hint"),
+                lines=1,
+                max_lines=3,
+                elem_id="vx-control",
+            )
+            control_note = html("", visible=False, elem_id="vx-control-note")
+            settings, form, unpin, reset = _settings_part()
+            with gr.Row(elem_classes="vx-actions"):
+                generate = gr.Button(
+                    label("generate"),
+                    variant="primary",
+                    interactive=False,
+                    elem_id="vx-generate",
+                    elem_classes="ib ib-play",
+                    scale=3,
+                )
+                stop = gr.Button(
+                    label("stop"),
+                    variant="stop",
+                    interactive=False,
+                    elem_id="vx-stop",
+                    elem_classes="ib ib-square",
+                    scale=1,
+                )
+        with gr.Column(scale=6, min_width=320, elem_classes="vx-stage"):
+            status = html(markup.status_line("idle", "en"), elem_id="vx-status")
+            live_bar = html(markup.live_bar("en"), elem_id="vx-live-bar")
+            live = gr.Audio(
+                label=label("live_player"),
+                streaming=True,
+                autoplay=True,
+                interactive=False,
+                elem_id="vx-live",
+                buttons=[],
+            )
+            notice = html("", elem_id="vx-notice")
+            take = html(take_markup.empty_take("en"), elem_id="vx-take")
+            with gr.Row(visible=False, elem_classes="vx-again") as again:
+                pin = gr.Button(label("pin"), size="sm", elem_id="vx-pin", elem_classes="ib ib-pin")
+                reroll = gr.Button(label("reroll"), size="sm", elem_id="vx-reroll", elem_classes="ib ib-dice")
+    recent_title = html(recent_heading("en"), elem_id="vx-recent-title")
+    recent = lanes_component("vx-recent")
+    return TTSTab(
+        text, samples, preview, control, control_note, settings, form, unpin, reset, generate, stop, live, live_bar,
+        status, notice, take, again, pin, reroll, recent_title, recent, job, take_id,
+    )  # fmt: skip
+
+
+def _text_part() -> tuple[gr.Textbox, list[gr.Button], gr.HTML]:
+    text = gr.Textbox(
+        label=label("text"),
+        placeholder=label("text_hint"),
+        lines=6,
+        max_lines=16,
+        elem_id="vx-text",
+        autofocus=True,
+    )
+    with gr.Row(elem_classes="vx-samples"):
+        samples = [gr.Button(label(key), size="sm", elem_id=f"vx-{key.replace('_', '-')}") for key in SAMPLES]
+    preview = html(markup.preview_message(markup.say("en", "preview_empty"), "en"), elem_id="vx-preview")
+    return text, samples, preview
+
+
+def _settings_part() -> tuple[gr.Accordion, list[Any], gr.Button, gr.Button]:
+    with gr.Accordion(label("settings"), open=False, elem_id="vx-settings") as settings:
+        cfg_value = _slider("cfg_value", CFG_RANGE, 2.0, 0.1)
+        timesteps = _slider("inference_timesteps", STEPS_RANGE, 10, 1)
+        with gr.Row(equal_height=True, elem_classes="vx-seed"):
+            seed = gr.Textbox(
+                label=label("seed"),
+                info=label("seed_info"),
+                placeholder=label("seed_hint"),
+                max_lines=1,
+                elem_id="vx-seed",
+                scale=3,
+            )
+            unpin = gr.Button(
+                label("seed_clear"),
+                size="sm",
+                elem_id="vx-unpin",
+                elem_classes="ib ib-cross",
+                scale=1,
+                min_width=96,
+                visible=False,
+            )
+        normalize = gr.Checkbox(False, label=label("normalize"), info=label("normalize_info"), elem_id="vx-normalize")
+        with gr.Accordion(label("advanced"), open=False, elem_classes="vx-advanced"):
+            temperature = _slider("temperature", TEMPERATURE_RANGE, 1.0, 0.05)
+        reset = gr.Button(label("reset"), size="sm", elem_id="vx-reset")
+    return settings, [cfg_value, timesteps, temperature, normalize, seed], unpin, reset
+
+
+def _slider(key: str, limits: tuple[float, float], value: float, step: float) -> gr.Slider:
+    return gr.Slider(
+        *limits,
+        value=value,
+        step=step,
+        label=label(key),
+        info=label(f"{key}_info"),
+        elem_id=f"vx-{key.replace('_', '-')}",
+    )
+
+
+def recent_heading(language: str) -> str:
+    return f'<h2 class="vx-heading">{markup.say(language, "recent")}</h2>'
+
+
+def wire(handlers: TTSHandlers, tab: TTSTab, owner: gr.BrowserState, kept: gr.BrowserState, recent: Any) -> None:
+    """``recent`` makes the list of recent takes from the owner's id."""
+    shown = [tab.live, tab.status, tab.notice, tab.take, tab.job, tab.take_id, tab.generate, tab.stop, tab.again]
+    wish = [tab.text, tab.control, *tab.form, owner]
+    run: dict[str, Any] = {
+        "fn": handlers.speak,
+        "inputs": wish,
+        "outputs": shown,
+        "concurrency_limit": SPEAKERS,
+        "concurrency_id": "speak",
+        "show_progress": "hidden",
+        "api_visibility": "private",
+    }
+    tab.generate.click(**run).then(recent, owner, tab.recent, **QUIET)
+    rerolled = tab.reroll.click(lambda: "", None, tab.form[-1], **QUIET).then(**run)
+    rerolled.then(recent, owner, tab.recent, **QUIET)
+    tab.stop.click(handlers.stop, tab.job, [tab.status, tab.stop], **QUIET)
+    tab.pin.click(handlers.pin, [tab.take_id, owner], tab.form[-1], **QUIET)
+    tab.unpin.click(lambda: "", None, tab.form[-1], **QUIET)
+    tab.reset.click(handlers.defaults, None, tab.form, **QUIET)
+    for button, text in zip(tab.samples, SAMPLES.values(), strict=True):
+        button.click(lambda text=text: text, None, tab.text, **QUIET)
+    gr.on(
+        [tab.text.change, tab.control.change, tab.form[3].change],
+        handlers.preview,
+        [tab.text, tab.control, tab.form[3]],
+        tab.preview,
+        trigger_mode="always_last",
+        **QUIET,
+    )
+    gr.on(
+        [field.change for field in tab.form],
+        handlers.settings_changed,
+        [kept, *tab.form],
+        [kept, tab.settings, tab.unpin],
+        trigger_mode="always_last",
+        **QUIET,
+    )

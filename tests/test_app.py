@@ -1,0 +1,201 @@
+"""app.py as people start it: arguments, the choice of a model, and the program itself, offline and proxied."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+
+import httpx
+import pytest
+
+import app
+import voxcpm_core
+from tests.browser import free_port
+from voxcpm_core import CheckpointError
+
+ROOT = Path(app.__file__).parent
+
+
+def options(**changes: object) -> argparse.Namespace:
+    return argparse.Namespace(**{**vars(app.parse_arguments([])), **changes})
+
+
+def test_the_defaults_are_for_this_machine_only() -> None:
+    defaults = app.parse_arguments([])
+    assert (defaults.host, defaults.port, defaults.model, defaults.device) == ("127.0.0.1", 7860, "auto", "auto")
+    assert not defaults.open and not defaults.local_files_only
+
+
+@pytest.mark.parametrize(
+    ("host", "local"),
+    [
+        ("127.0.0.1", True),
+        ("127.1.2.3", True),
+        ("localhost", True),
+        ("::1", True),
+        ("0.0.0.0", False),
+        ("::", False),
+        ("192.168.1.5", False),
+        ("studio.example", False),
+    ],
+)
+def test_what_counts_as_this_machine(host: str, local: bool) -> None:
+    assert app.is_local(host) is local
+
+
+@pytest.mark.parametrize(
+    ("name", "device", "memory", "chosen"),
+    [
+        ("auto", "cpu", 80e9, "nano"),
+        ("auto", "cuda", 24e9, app.LARGE_MODEL),
+        ("auto", "cuda", 6e9, "nano"),
+        ("nano", "cuda", 24e9, "nano"),
+        ("/models/mine", "cpu", 0, "/models/mine"),
+    ],
+)
+def test_auto_takes_the_large_model_where_it_fits(monkeypatch, name, device, memory, chosen) -> None:
+    import torch
+
+    monkeypatch.setattr("voxcpm_core.device.choose_device", lambda asked: torch.device(device))
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda asked: SimpleNamespace(total_memory=memory))
+    assert app.choose_model(name, "auto") == chosen
+
+
+class Progress:
+    def __init__(self) -> None:
+        self.notices: list[str] = []
+
+    def __call__(self, stage: str, fraction: float | None = None) -> None: ...
+
+    def notice(self, sentence: str) -> None:
+        self.notices.append(sentence)
+
+
+@pytest.fixture
+def offline_hub(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every model of the hub is out of reach; nano is there. Returns the names that were asked for."""
+    asked: list[str] = []
+
+    def from_pretrained(name: str, **kwargs: object) -> str:
+        asked.append(name)
+        if name != "nano":
+            raise CheckpointError(f"{name} cannot be downloaded: the hub is out of reach.")
+        return "the nano model"
+
+    monkeypatch.setattr(voxcpm_core.VoxCPM, "from_pretrained", staticmethod(from_pretrained))
+    return asked
+
+
+def test_auto_falls_back_to_nano_and_says_so(monkeypatch, offline_hub) -> None:
+    monkeypatch.setattr(app, "choose_model", lambda name, device: app.LARGE_MODEL if name == "auto" else name)
+    progress = Progress()
+    assert app.model_loader(options())(progress) == "the nano model"
+    assert offline_hub == [app.LARGE_MODEL, "nano"]
+    assert "out of reach" in progress.notices[0] and "nano stands in" in progress.notices[0]
+
+
+def test_a_model_that_was_asked_for_is_not_replaced(offline_hub) -> None:
+    progress = Progress()
+    with pytest.raises(CheckpointError, match="out of reach"):
+        app.model_loader(options(model=app.LARGE_MODEL))(progress)
+    assert offline_hub == [app.LARGE_MODEL] and not progress.notices
+
+
+def test_an_ffmpeg_is_put_on_an_empty_path(monkeypatch, tmp_path: Path) -> None:
+    pytest.importorskip("imageio_ffmpeg")
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    app.put_ffmpeg_on_path(tmp_path / "bin")
+    app.put_ffmpeg_on_path(tmp_path / "bin")  # a second start finds what the first one made
+    found = shutil.which("ffmpeg")
+    assert found and Path(found).parent == tmp_path / "bin"
+    assert b"ffmpeg version" in subprocess.run([found, "-version"], capture_output=True, check=True).stdout
+
+
+def test_an_ffmpeg_that_is_there_is_left_alone(monkeypatch, tmp_path: Path) -> None:
+    if not shutil.which("ffmpeg"):
+        pytest.skip("no ffmpeg on this machine")
+    before = os.environ["PATH"]
+    app.put_ffmpeg_on_path(tmp_path / "bin")
+    assert os.environ["PATH"] == before and not (tmp_path / "bin").exists()
+
+
+def test_a_data_folder_that_cannot_be_used_ends_with_a_sentence(tmp_path: Path, caplog) -> None:
+    (tmp_path / "file").write_text("in the way")
+    assert app.main(["--data-dir", str(tmp_path / "file")]) == 1
+    assert "--data-dir" in caplog.text
+
+
+@contextmanager
+def started(*arguments: str, folder: Path, **environment: str) -> Iterator[SimpleNamespace]:
+    """The program in a process of its own; its address, and its output once it has been stopped."""
+    port = free_port()
+    clean = {key: value for key, value in os.environ.items() if not key.startswith(("HF_", "HUGGING", "GRADIO_"))}
+    command = [sys.executable, "app.py", "--port", str(port), "--data-dir", str(folder), *arguments]
+    with open(folder.parent / "out", "wb") as out, open(folder.parent / "err", "wb") as err:
+        process = subprocess.Popen(command, cwd=ROOT, env={**clean, **environment}, stdout=out, stderr=err)
+    run = SimpleNamespace(url=f"http://127.0.0.1:{port}/", port=port, process=process, log=folder.parent / "err")
+    try:
+        yield run
+    finally:
+        process.terminate()
+        process.wait(20)
+        run.out = (folder.parent / "out").read_bytes()
+        run.err = (folder.parent / "err").read_text(encoding="utf-8", errors="replace")
+
+
+def answers(run: SimpleNamespace, seconds: float) -> httpx.Response:
+    deadline = time.monotonic() + seconds
+    with httpx.Client(trust_env=False) as client:
+        while time.monotonic() < deadline and run.process.poll() is None:
+            try:
+                return client.get(run.url, timeout=10)
+            except httpx.TransportError:
+                time.sleep(0.2)
+    raise AssertionError(f"no page within {seconds} s")
+
+
+@pytest.mark.slow
+def test_the_page_is_up_offline_behind_a_dead_proxy_on_this_machine_only(tmp_path: Path) -> None:
+    dead = "http://127.0.0.1:9"
+    with started("--model", "nano", folder=tmp_path / "data", HTTP_PROXY=dead, HTTPS_PROXY=dead, ALL_PROXY=dead) as run:
+        began = time.monotonic()
+        page = answers(run, 60)  # 30 s at the most on a machine that does nothing else
+        while "VoxCPM Studio is at" not in run.log.read_text() and time.monotonic() - began < 60:
+            time.sleep(0.1)
+        assert page.status_code == 200 and "VoxCPM Studio" in page.text and "studio.css" not in page.text
+        others = {info[4][0] for info in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)}
+        for address in others - {"127.0.0.1", "127.0.1.1"}:
+            with pytest.raises(OSError):
+                socket.create_connection((address, run.port), timeout=2).close()
+    assert run.out == b"" and run.url.rstrip("/") in run.err and "Traceback" not in run.err
+    assert (tmp_path / "data" / "studio.sqlite3").exists()
+
+
+@pytest.mark.slow
+def test_a_taken_port_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        holder.listen()
+        taken = holder.getsockname()[1]
+        command = [
+            sys.executable,
+            "app.py",
+            "--model",
+            "nano",
+            "--data-dir",
+            str(tmp_path / "data"),
+            "--port",
+            str(taken),
+        ]
+        ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 1 and "--port" in ended.stderr and "Traceback" not in ended.stderr

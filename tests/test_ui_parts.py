@@ -1,0 +1,317 @@
+"""The page's parts without a browser: words, settings, markup, media, and what a visitor may see."""
+
+from __future__ import annotations
+
+import io
+import re
+import string
+import wave
+from pathlib import Path
+from types import SimpleNamespace
+
+import gradio as gr
+import numpy as np
+import pytest
+
+from studio.events import Finished, ModelStatus, Progress
+from studio.store import Store, StoreError
+from studio.synthesizer import Synthesizer
+from studio.takes import TakeRecord
+from studio.ui import i18n, look, markup, take_markup
+from studio.ui.context import Context
+from studio.ui.media import Media, file_name, join_wavs, levels, outline, thinned
+from studio.ui.settings import SettingError, Settings, default_settings, parse_seed, remember, remembered, summary
+from tests.fakes import Defaults, SineModel, SpeechRequest
+from voxcpm_core.audio import wav_bytes
+from voxcpm_core.text import prepare_text
+
+UI = Path(i18n.__file__).parent
+READY = ModelStatus(
+    state="ready",
+    name="nano",
+    generation="VoxCPM2",
+    device="cpu",
+    dtype="float32",
+    sample_rate=16000,
+    supports_control=True,
+    defaults=Defaults(2.0, 10, 0.5),
+)
+
+
+@pytest.fixture
+def context(tmp_path: Path):
+    store = Store(tmp_path)
+    synthesizer = Synthesizer(store, lambda progress: SineModel())
+    synthesizer.load()
+    assert synthesizer.wait(10).state == "ready"
+    yield Context(synthesizer, store, Media(store))
+    synthesizer.close()
+    store.close()
+
+
+def take(context: Context, text: str = "Words.", session: str = "local") -> TakeRecord:
+    events = context.synthesizer.speak(SpeechRequest(text=text, seed=3), session=session)
+    return next(event.record for event in events if isinstance(event, Finished))
+
+
+def asking(accept: str = "", cookie: str = "") -> SimpleNamespace:
+    cookies = {i18n.LANGUAGE_COOKIE: cookie} if cookie else {}
+    return SimpleNamespace(headers={"accept-language": accept}, cookies=cookies, session_hash="s1")
+
+
+# ---- words
+
+
+def test_every_word_has_both_languages_and_the_same_places_to_fill() -> None:
+    for key, (english, chinese) in i18n.WORDS.items():
+        assert english.strip() and chinese.strip(), key
+        fields = [{name for _, name, _, _ in string.Formatter().parse(text) if name} for text in (english, chinese)]
+        assert fields[0] == fields[1], key
+
+
+def test_every_word_is_used_and_every_used_word_exists() -> None:
+    source = "\n".join(path.read_text(encoding="utf-8") for path in UI.glob("*.py") if path.name != "i18n.py")
+    built = ("state_", "take_empty_", "end_", "sample_")  # made of a prefix and a value
+    for key in i18n.WORDS:
+        assert f'"{key}"' in source or f"'{key}'" in source or key.startswith(built) or key.endswith("_info"), key
+    for key in re.findall(r'(?:say\(\w+, |label\()"(\w+)"', source):
+        assert key in i18n.WORDS, key
+
+
+def test_all_chinese_locales_are_registered() -> None:
+    table = i18n.translations().translations_dict
+    assert set(table) == {"en", "zh", "zh-CN", "zh-Hans", "zh-TW", "zh-Hant"}
+    assert table["zh-TW"]["generate"] == "生成" and table["en"]["generate"] == "Generate"
+
+
+@pytest.mark.parametrize(
+    ("request_", "language"),
+    [
+        (None, "en"),
+        (asking(), "en"),
+        (asking("zh-CN,zh;q=0.9,en;q=0.8"), "zh"),
+        (asking("zh-Hant-TW"), "zh"),
+        (asking("de,zh;q=0.5"), "en"),
+        (asking("zh-CN", cookie="en"), "en"),
+        (asking("en", cookie="zh-CN"), "zh"),
+    ],
+)
+def test_the_language_is_the_chosen_one_else_the_browsers(request_, language: str) -> None:
+    assert i18n.language_of(request_) == language
+
+
+def test_loading_is_told_in_both_languages() -> None:
+    assert i18n.stage("en", "downloading openbmb/VoxCPM2") == "downloading openbmb/VoxCPM2"
+    assert i18n.stage("zh", "downloading openbmb/VoxCPM2") == "下载 openbmb/VoxCPM2"
+    assert i18n.stage("zh", "something new") == "something new"
+
+
+# ---- settings
+
+
+@pytest.mark.parametrize(
+    ("typed", "seed"), [("", None), (None, None), (" 7 ", 7), ("0", 0), ("4294967295", 2**32 - 1), (5, 5), (5.0, 5)]
+)
+def test_seeds_are_read(typed, seed) -> None:
+    assert parse_seed(typed) == seed
+
+
+@pytest.mark.parametrize("typed", ["-1", "4294967296", "1e3", "0x10", "²", "７", "1 2", "9" * 400, 1.5, -1, 2**53])
+def test_other_seeds_are_refused_with_value_and_remedy(typed) -> None:
+    with pytest.raises(SettingError) as refusal:
+        parse_seed(typed)
+    assert str(typed)[:40] in str(refusal.value) and "4294967295" in str(refusal.value)
+    assert "种子" in refusal.value.sentence("zh")
+
+
+def test_settings_are_remembered_per_model() -> None:
+    mine = Settings(1.5, 6, 0.7, True, "12")
+    kept = remember({"other": {"cfg_value": 3.0}}, READY, mine)
+    assert remembered(kept, READY) == mine
+    assert kept["other"] == {"cfg_value": 3.0}
+    assert remembered({}, READY) == default_settings(READY) == Settings(2.0, 10, 0.5)
+
+
+@pytest.mark.parametrize(
+    "kept", [None, "x", [], {"nano": 5}, {"nano": {"cfg_value": "2", "seed": 4, "normalize": "yes"}}]
+)
+def test_nonsense_in_the_browser_falls_back_to_the_model(kept) -> None:
+    assert remembered(kept, READY) == default_settings(READY)
+
+
+def test_remembered_values_are_kept_within_the_form() -> None:
+    kept = {"nano": {"cfg_value": 99, "inference_timesteps": -4, "temperature": 0, "seed": "99999999999"}}
+    assert remembered(kept, READY) == Settings(5.0, 2, 0.1, False, "")
+
+
+def test_the_summary_names_what_is_set() -> None:
+    assert (
+        summary(Settings(1.5, 6, 1.0, True, "8"), "en") == "Settings · cfg 1.5 · 6 steps · seed 8 · numbers written out"
+    )
+    assert "新种子" in summary(Settings(), "zh")
+
+
+# ---- markup
+
+
+def test_attributes_and_texts_are_escaped() -> None:
+    assert markup.tag("p", "x", title='a"<&', data_take=None, hidden=True) == '<p title="a&quot;&lt;&amp;" hidden>x</p>'
+    hostile = '"><script>alert(1)</script>'
+    spoken = SimpleNamespace(text=hostile, control=hostile, notes=(hostile,))
+    status = ModelStatus(state="failed", message=hostile)
+    ready = ModelStatus(state="ready", name=hostile, generation=hostile, notice=hostile)
+    pieces = [
+        markup.preview(spoken, "en"),
+        markup.preview_message(hostile, "en"),
+        markup.model_card(status, "en"),
+        markup.model_card(ready, "en"),
+        markup.model_card(ModelStatus(stage=hostile), "en"),
+        markup.control_missing(hostile, "en"),
+        markup.notice("error", hostile),
+    ]
+    assert all("<script" not in piece for piece in pieces)
+
+
+def test_a_hostile_take_stays_text(context: Context) -> None:
+    record = take(context, '"><img src=x onerror=alert(1)>')
+    for piece in (
+        take_markup.take_card(record, context.media, "en"),
+        take_markup.lanes([record], context.media, "en", ""),
+    ):
+        assert "<img src=x" not in piece and "&lt;img src=x" in piece
+
+
+@pytest.mark.parametrize("state", ["idle", "starting", "speaking", "stopping", "stop", "limit", "cancelled", "error"])
+def test_every_state_has_a_shape_and_a_word_in_both_languages(state: str) -> None:
+    for language in ("en", "zh"):
+        line = markup.status_line(state, language, Progress(0, 3, 0.48, 0.5), seed=9)
+        assert f"ic-{markup.STATE_ICONS[state]}" in line and i18n.say(language, f"state_{state}") in line
+    shapes = [markup.STATE_ICONS[name] for name in ("stop", "limit", "cancelled", "error")]
+    assert len(set(shapes)) == 4
+
+
+def test_the_model_card_names_what_runs_where() -> None:
+    card = markup.model_card(READY, "en")
+    assert all(fact in card for fact in ("nano", "VoxCPM2", "cpu", "float32", "16 kHz", "small demonstration voice"))
+    assert 'aria-valuenow="40"' in markup.model_card(ModelStatus(stage="weights", fraction=0.4), "en")
+    assert "aria-valuenow" not in markup.model_card(ModelStatus(stage="weights"), "en")
+
+
+@pytest.mark.parametrize(
+    ("ended_by", "file_name", "message", "expected"),
+    [
+        ("stop", "a.wav", "", ""),
+        ("stop", "", "The take could not be saved.", "The take could not be saved."),
+        ("limit", "a.wav", "Ended at 4096 patches.", "Ended at 4096 patches."),
+        ("cancelled", "a.wav", "Stopped on request.", "partial take"),
+        ("cancelled", "", "", "Nothing was saved"),
+        ("error", "a.wav", "NaN in latents.", "NaN in latents."),
+        ("error", "", "", "before any sound"),
+    ],
+)
+def test_an_end_that_is_not_the_models_own_is_explained(context, ended_by, file_name, message, expected) -> None:
+    from dataclasses import replace
+
+    record = replace(take(context), ended_by=ended_by, file_name=file_name, message=message)
+    said = markup.end_notice(record, "en")
+    assert expected in said and bool(said) == bool(expected)
+
+
+def test_the_preview_tells_the_literal_brackets() -> None:
+    shown = markup.preview(prepare_text("(1996) was warm."), "en")
+    assert "1996, was warm." in shown and "<li>" in shown
+    assert "Very short" in markup.preview(prepare_text("Hi"), "en")
+    assert "45 seconds" in markup.preview(prepare_text("A long sentence goes on. " * 60), "en")
+
+
+def test_lengths_are_estimated_by_script() -> None:
+    assert 8 < markup.estimated_seconds("a" * 140) < 12
+    assert 6 < markup.estimated_seconds("海" * 30) < 9
+    assert markup.estimated_seconds("") == 1.0
+
+
+def test_the_clock_reads_as_minutes_seconds_tenths() -> None:
+    assert [take_markup.clock(s) for s in (0, 6.44, 59.96, 61.25, 3600)] == [
+        "0:00.0",
+        "0:06.4",
+        "1:00.0",
+        "1:01.2",
+        "60:00.0",
+    ]
+
+
+# ---- media
+
+
+def test_pieces_join_without_a_sample_lost() -> None:
+    samples = np.sin(np.arange(5000) / 9).astype(np.float32) * 0.5
+    joined = join_wavs([wav_bytes(part, 16000) for part in np.split(samples, [1, 1000, 3001])])
+    with wave.open(io.BytesIO(joined)) as file, wave.open(io.BytesIO(wav_bytes(samples, 16000))) as whole:
+        assert file.getparams() == whole.getparams()
+        assert file.readframes(9999) == whole.readframes(9999)
+
+
+def test_outlines_and_levels() -> None:
+    assert outline(np.zeros(0, np.float32)) == "" and levels(np.zeros(0, np.float32)) == []
+    assert levels(np.array([0, -1, 0.5, 0, 0, 0.25, 0, 0], np.float32)) == [99, 50, 25, 0]
+    assert thinned([1, 5, 2, 0, 9], most=2) == [5, 9] and thinned([3, 4], most=2) == [3, 4] and thinned([]) == []
+    path = outline(np.concatenate([np.zeros(500), np.full(500, 0.1)]).astype(np.float32), columns=2)
+    assert path == "M0.5 0.98V1.02M1.5 0.00V2.00"
+    assert outline(np.ones(3, np.float32)).count("M") == 220
+
+
+def test_download_names_are_safe_everywhere(context: Context) -> None:
+    name = file_name(take(context, 'a/b\\c:*?"<>| \u2028 你好 ../../etc'))
+    assert re.fullmatch(r"[\w-]+_seed3_\d{8}-\d{6}\.wav", name) and "你好" in name
+
+
+def test_addresses_differ_between_takes_and_processes(context: Context) -> None:
+    first, second = take(context).id, take(context).id
+    address = context.media.address(first, "sound")
+    assert address != context.media.address(second, "sound").replace(second, first)
+    assert address != Media(context.store).address(first, "sound")
+
+
+# ---- whose takes
+
+
+def test_alone_one_sees_everything_in_company_ones_own(context: Context) -> None:
+    shared = Context(context.synthesizer, context.store, context.media, shared=True)
+    mine, yours = take(context, session="me"), take(context, session="you")
+    assert context.take(yours.id, "me").id == yours.id
+    assert shared.take(mine.id, "me").id == mine.id
+    with pytest.raises(StoreError):
+        shared.take(yours.id, "me")
+    with pytest.raises(StoreError):
+        shared.take(mine.id, None, asking())
+    assert shared.session(None, asking()) == "s1" and context.session("me") == "local"
+
+
+# ---- look
+
+
+def test_every_token_that_is_used_is_defined_for_light_and_dark() -> None:
+    css = (look.ASSETS / "studio.css").read_text(encoding="utf-8")
+    light, dark = css.split(":root {")[1].split("}")[0], css.split(".dark {")[1].split("}")[0]
+    sizes = {"radius", "small", "text", "title", "gap", "page"}
+    used = set(re.findall(r"var\(--vx-([\w-]+)\)", css)) | set(look.TOKENS.values())
+    for token in used:
+        assert f"--vx-{token}:" in light, token
+        assert token in sizes or f"--vx-{token}:" in dark, token
+    rules = css.split("/* Icons")[1].split("/* The frame */")[1]
+    assert not re.findall(r"#[0-9a-fA-F]{3,8}\b(?=[;, )])", re.sub(r"#000", "", rules)), "a colour that is not a token"
+
+
+def test_every_icon_that_is_used_is_drawn() -> None:
+    css = (look.ASSETS / "studio.css").read_text(encoding="utf-8")
+    source = "\n".join(path.read_text(encoding="utf-8") for path in UI.glob("*.py"))
+    names = set(re.findall(r'icon\("(\w+)"\)', source)) | set(markup.STATE_ICONS.values()) | {"info", "pause"}
+    for name in names:
+        assert f".ic-{name}" in css and f"--ic-{name}:" in css, name
+    for name in re.findall(r"ib-(\w+)", source):
+        assert f".ib-{name}" in css, name
+
+
+def test_the_theme_accepts_every_token() -> None:
+    assert isinstance(look.theme(), gr.themes.Base)
+    assert "@logo@" not in look.head() and "https://" not in look.head().replace("http://www.w3.org", "")

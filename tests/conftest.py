@@ -67,9 +67,9 @@ def goldens() -> dict[str, Golden]:
     return {name: golden_named(name) for name in GOLDEN_NAMES}
 
 
-@pytest.fixture(scope="session", params=GOLDEN_NAMES)
+@pytest.fixture(scope="module", params=GOLDEN_NAMES)
 def golden(request: pytest.FixtureRequest) -> Golden:
-    """Each golden checkpoint in turn."""
+    """Each golden checkpoint in turn. Per module, or pytest would interleave the files by checkpoint."""
     return golden_named(request.param)
 
 

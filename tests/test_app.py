@@ -85,12 +85,14 @@ def offline_hub(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Every model of the hub is out of reach; nano is there. Returns the names that were asked for."""
     asked: list[str] = []
 
-    def from_pretrained(name: str, **kwargs: object) -> str:
+    def from_pretrained(name: str, **kwargs: object) -> SimpleNamespace:
         asked.append(name)
         if name != "nano":
             raise CheckpointError(f"{name} cannot be downloaded: the hub is out of reach.")
-        return "the nano model"
+        config = SimpleNamespace(lm=SimpleNamespace(hidden_size=64))
+        return SimpleNamespace(name=name, model=SimpleNamespace(config=config, device=SimpleNamespace(type="cpu")))
 
+    monkeypatch.setattr("voxcpm_core.device.limit_threads", lambda hidden_size, device_type: None)
     monkeypatch.setattr(voxcpm_core.VoxCPM, "from_pretrained", staticmethod(from_pretrained))
     return asked
 
@@ -98,7 +100,7 @@ def offline_hub(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_auto_falls_back_to_nano_and_says_so(monkeypatch, offline_hub) -> None:
     monkeypatch.setattr(app, "choose_model", lambda name, device: app.LARGE_MODEL if name == "auto" else name)
     progress = Progress()
-    assert app.model_loader(options())(progress) == "the nano model"
+    assert app.model_loader(options())(progress).name == "nano"
     assert offline_hub == [app.LARGE_MODEL, "nano"]
     assert "out of reach" in progress.notices[0] and "nano stands in" in progress.notices[0]
 

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from .audio_vae import AudioVAE
 from .config import ModelConfig, read_config, vae_config_from_shapes
 from .errors import CheckpointError
-from .linear import prepare
+from .linear import Linear, Preparation
 from .model import Model
 
 log = logging.getLogger(__name__)
@@ -66,8 +66,6 @@ def load(
         model = Model(config)
     _fill(model, _tensors(model_files), model_files[0].name, device, dtype, on_progress)
     vae = _load_vae(vae_file, config, device)
-    on_progress("preparing", None)
-    prepare(model)
     vae.prepare()
     return model.eval(), vae.eval()
 
@@ -112,13 +110,13 @@ def fingerprint(folder: Path) -> str:
 
 
 def _load_vae(file: Path, config: ModelConfig, device: torch.device) -> AudioVAE:
-    tensors = fold_weight_norm(dict(_tensors([file])))
+    tensors = fold_weight_norm(dict(_tensors([file])))  # new tensors: the file is let go of here
     vae_config = config.vae
     if vae_config is None:
         vae_config = vae_config_from_shapes({name: tuple(t.shape) for name, t in tensors.items()}, config.version)
     with torch.device("meta"):
         vae = AudioVAE(vae_config)
-    _fill(vae, iter(tensors.items()), file.name, device, torch.float32, no_progress)
+    _fill(vae, iter(tensors.items()), file.name, device, torch.float32, no_progress, mapped=False)
     return vae
 
 
@@ -151,9 +149,10 @@ def _fill(
     device: torch.device,
     dtype: torch.dtype,
     on_progress: Progress,
+    mapped: bool = True,
 ) -> None:
     places = {**dict(module.named_parameters()), **dict(module.named_buffers())}
-    seen: set[str] = set()
+    preparation, seen = Preparation(module), set()
     unknown, misshaped = [], []
     for name, tensor in tensors:
         place = places.get(name)
@@ -162,7 +161,13 @@ def _fill(
         elif place.shape != tensor.shape:
             misshaped.append(f"{name} {tuple(tensor.shape)} instead of {tuple(place.shape)}")
         else:
-            _assign(module, name, tensor.to(device, dtype if tensor.is_floating_point() else tensor.dtype, copy=True))
+            _assign(
+                module,
+                name,
+                tensor.to(device, dtype if tensor.is_floating_point() else tensor.dtype),
+                mapped,
+                preparation,
+            )
         seen.add(name)
         on_progress("loading weights", len(seen) / max(1, len(places)))
     missing = [name for name in places if name not in seen]
@@ -172,13 +177,18 @@ def _fill(
         log.warning("%s has %d tensors this model does not use: %s", source, len(unknown), _shorten(unknown))
 
 
-def _assign(module: nn.Module, name: str, tensor: Tensor) -> None:
+def _assign(module: nn.Module, name: str, tensor: Tensor, mapped: bool, preparation: Preparation) -> None:
     owner, _, leaf = name.rpartition(".")
     holder = module.get_submodule(owner)
+    packed_next = isinstance(holder, Linear) and leaf == "weight"
+    if mapped and tensor.device.type == "cpu" and not packed_next:
+        tensor = tensor.clone()  # a view would keep its part of the file in memory
     if leaf in holder._parameters:
         holder._parameters[leaf] = nn.Parameter(tensor, requires_grad=False)
     else:
         holder._buffers[leaf] = tensor
+    if isinstance(holder, Linear):
+        preparation.loaded(holder)
 
 
 def _mismatch(source: str, missing: list[str], misshaped: list[str], unknown: list[str]) -> str:

@@ -1,9 +1,11 @@
 """Linear layers as inference wants them: one matrix product per input, weights in the order the CPU reads best.
 
-Modules keep the published weight names. :func:`prepare` is called once after loading: it joins layers that share an
-input (q, k, v; gate, up), packs CPU weights for oneDNN and frees the unpacked copies. Before that (and for training)
-everything runs on the plain weights. Adapters (LoRA) add to the result and never touch the base weights, so
-switching one off gives back the base model bit for bit.
+Modules keep the published weight names. :class:`Preparation` is told of each weight that has been loaded: it joins
+layers that share an input (q, k, v; gate, up), packs CPU weights for oneDNN and lets go of the unpacked ones at once,
+so that loading needs little more memory than the model. Unprepared (for training) everything runs on the plain weights.
+
+Adapters (LoRA) add to the result and never touch the base weights, so switching one off gives back the base model bit
+for bit.
 """
 
 from __future__ import annotations
@@ -48,6 +50,14 @@ class Linear(nn.Module):
         y = self.kernel(x) if self.kernel is not None else F.linear(x, self.weight, self.bias)
         return y + self.lora(x) if self.lora is not None and self.lora.enabled else y
 
+    def prepare(self) -> None:
+        self.kernel = make_kernel(self.weight, self.bias)
+        self.release()
+
+    def release(self) -> None:
+        self.weight = None
+        self.bias = None
+
 
 class LinearGroup:
     """Several bias-free :class:`Linear` of one input as one product: ``x [..., in] -> [..., sum of outs]``.
@@ -71,7 +81,7 @@ class LinearGroup:
         weight = torch.cat([part.weight for part in self.parts])
         self.kernel = make_kernel(weight, None)
         for part in self.parts:
-            _free(part)
+            part.release()
 
     @staticmethod
     def _addition(part: Linear, x: Tensor) -> Tensor:
@@ -80,15 +90,19 @@ class LinearGroup:
         return x.new_zeros(*x.shape[:-1], part.out_features)
 
 
-def prepare(module: nn.Module) -> None:
-    """Readies every linear layer below ``module`` for inference; call once, after loading, on the final device."""
-    for child in module.modules():
-        for group in getattr(child, "linear_groups", ()):
-            group.prepare()
-    for child in module.modules():
-        if isinstance(child, Linear) and child.weight is not None:
-            child.kernel = make_kernel(child.weight, child.bias)
-            _free(child)
+class Preparation:
+    """Readies the linear layers below ``module`` for inference, each as soon as its weights are there."""
+
+    def __init__(self, module: nn.Module):
+        groups = [group for child in module.modules() for group in getattr(child, "linear_groups", ())]
+        self._group = {part: group for group in groups for part in group.parts}
+
+    def loaded(self, layer: Linear) -> None:
+        """To be called whenever a weight of ``layer`` was put in its place, on the final device."""
+        whole = self._group.get(layer, layer)
+        parts = whole.parts if isinstance(whole, LinearGroup) else (whole,)
+        if not any(tensor.is_meta for part in parts for tensor in part.parameters()):
+            whole.prepare()
 
 
 def make_kernel(weight: Tensor, bias: Tensor | None) -> Kernel:
@@ -109,8 +123,3 @@ def _can_pack(weight: Tensor) -> bool:
     if weight.dtype == torch.bfloat16:
         return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
     return weight.dtype == torch.float32
-
-
-def _free(part: Linear) -> None:
-    part.weight = None
-    part.bias = None

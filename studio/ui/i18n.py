@@ -35,7 +35,8 @@ WORDS: dict[str, tuple[str, str]] = {
     "model_nano": (
         "nano is a small demonstration voice that comes with the studio and speaks simple English. It shows how "
         "everything works; for real recordings start the app with --model openbmb/VoxCPM2.",
-        "nano 是随工作室附带的小型演示声音，只会说简单的英语，仅用于展示功能；正式录音请用 --model openbmb/VoxCPM2 启动。",
+        "nano 是随工作室附带的小型演示声音，只会说简单的英语，仅用于展示功能；"
+        "正式录音请用 --model openbmb/VoxCPM2 启动。",
     ),
     # text
     "text": ("Text", "文本"),

@@ -279,10 +279,38 @@ def test_values_that_are_not_numbers_end_the_row_and_keep_what_was_made(v2_48k, 
         assert np.isfinite(alone(model, request())).all()
 
 
+def test_a_failure_ends_the_rows_and_the_engine_lives_on(v2_48k, torch_threads, monkeypatch):
+    with VoxCPM.from_pretrained(v2_48k.path, device="cpu") as model:
+        generation = model.start([request(max_len=30), request(seed=8, max_len=30)])
+        stream = iter(generation)  # held: dropping it would cancel
+        next(stream)
+        with monkeypatch.context() as patch:
+            patch.setattr(model.model, "advance", lambda *_: 1 / 0)
+            assert generation.wait(10)
+        assert {take.ended_by for take in generation.takes} == {"error"}
+        assert all("division" in take.message and take.patches for take in generation.takes)
+        assert len(alone(model, request()))
+
+
+def test_a_cache_that_grew_takes_rows_in_and_lets_them_go(model):
+    """Growing makes new tensors; rows that come and go afterwards are written into them."""
+    long = request("hello world, the end. " * 10, max_len=300)
+    generation = model.start(long)
+    stream = iter(generation)
+    for _ in range(150):
+        next(stream)
+    takes = model.generate_batch([request(seed=k) for k in range(3)])
+    assert {take.ended_by for take in takes} == {"limit"}
+    generation.cancel()
+    list(stream)
+    assert apart(alone(model, request(seed=1)), takes[1].samples) <= EXACT
+
+
 def test_closing_ends_everything_with_what_was_made(v2_48k, torch_threads):
     model = VoxCPM.from_pretrained(v2_48k.path, device="cpu")
     generation = model.start([request("hello world " * 30, max_len=400) for _ in range(12)])
-    next(iter(generation))
+    stream = iter(generation)
+    next(stream)
     model.close()
     assert generation.wait(5)
     assert {take.ended_by for take in generation.takes} == {"cancelled"}
@@ -304,9 +332,10 @@ def test_waiting_rows_can_be_cancelled_at_once(v2_48k, torch_threads):
     with VoxCPM.from_pretrained(v2_48k.path, device="cpu", max_rows=1) as model:
         running = model.start(request("hello world " * 30, max_len=400))
         waiting = model.start(request())
-        next(iter(running))
+        stream = iter(running)
+        next(stream)
         waiting.cancel()
         assert waiting.wait(5)
         assert waiting.takes[0].ended_by == "cancelled" and not len(waiting.takes[0].samples)
         assert running.takes[0] is None
-        running.cancel()
+        stream.close()

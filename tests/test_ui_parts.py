@@ -13,6 +13,7 @@ import gradio as gr
 import numpy as np
 import pytest
 
+from studio import pictures
 from studio.events import Finished, ModelStatus, Progress
 from studio.store import Store, StoreError
 from studio.synthesizer import Synthesizer
@@ -310,6 +311,16 @@ def test_every_icon_that_is_used_is_drawn() -> None:
         assert f".ic-{name}" in css and f"--ic-{name}:" in css, name
     for name in re.findall(r"ib-(\w+)", source):
         assert f".ib-{name}" in css, name
+
+
+def test_the_playhead_runs_on_the_pictures_time_axis() -> None:
+    css = (look.ASSETS / "studio.css").read_text(encoding="utf-8")
+    left, right = 100 * pictures.LEFT / pictures.WIDTH, 100 * pictures.RIGHT / pictures.WIDTH
+    assert f".vx-tracks .vx-span {{ left: {left:g}%; right: {right:g}%; }}" in css
+    lane = pictures.WIDTH - pictures.LEFT - pictures.RIGHT
+    for height in (pictures.WAVEFORM_HEIGHT, pictures.SPECTROGRAM_HEIGHT):
+        assert f"aspect-ratio: {pictures.WIDTH} / {height};" in css
+        assert f"aspect-ratio: {lane} / {height - pictures.TOP - pictures.BOTTOM};" in css
 
 
 def test_the_theme_accepts_every_token() -> None:

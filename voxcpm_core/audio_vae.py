@@ -207,8 +207,8 @@ class RateCondition(nn.Module):
 
     def __init__(self, bins: int, channels: int):
         super().__init__()
-        self.scale_embed = nn.Embedding(bins, channels)
-        self.bias_embed = nn.Embedding(bins, channels)
+        self.scale_embed = nn.Embedding(bins, channels, _weight=torch.empty(bins, channels))
+        self.bias_embed = nn.Embedding(bins, channels, _weight=torch.empty(bins, channels))
 
     def forward(self, x: Tensor, rate_bin: int) -> Tensor:
         return torch.addcmul(self.bias_embed.weight[rate_bin], x, self.scale_embed.weight[rate_bin])

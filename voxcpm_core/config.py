@@ -114,6 +114,8 @@ def read_config(folder: Path) -> ModelConfig:
         return _model_config(raw, version=2 if architecture == "voxcpm2" else 1)
     except KeyError as missing:
         raise CheckpointError(f"{folder / 'config.json'} lacks the key {missing}.") from None
+    except (TypeError, ValueError, AttributeError) as error:
+        raise CheckpointError(f"{folder / 'config.json'} has a value that makes no sense: {error}.") from None
 
 
 def read_generation_defaults(folder: Path) -> GenerationDefaults:
@@ -122,6 +124,13 @@ def read_generation_defaults(folder: Path) -> GenerationDefaults:
         return GenerationDefaults()
     raw = _read_json(path)
     known = {name: raw[name] for name in GenerationDefaults.__dataclass_fields__ if name in raw}
+    for name, value in known.items():
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, (int, float))
+            or value < (2 if name == "inference_timesteps" else 0)
+        ):
+            raise CheckpointError(f"{path}: {name} is {value!r}, which makes no sense.")
     return replace(GenerationDefaults(), **known)
 
 
@@ -248,11 +257,14 @@ def _strides(shapes: dict[str, tuple[int, ...]], pattern: str, first: int) -> tu
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise CheckpointError(f"{path} is missing: {path.parent} is not a VoxCPM checkpoint folder.") from None
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise CheckpointError(f"{path} is not readable JSON: {error}.") from None
+    if not isinstance(content, dict):
+        raise CheckpointError(f"{path} is not a JSON object.")
+    return content
 
 
 def _product(values: tuple[int, ...]) -> int:

@@ -22,8 +22,11 @@ def choose_device(name: str | None = "auto") -> torch.device:
         return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
     try:
         device = torch.device(name)
+        known = device.type in ("cpu", "cuda", "mps")
     except RuntimeError:
-        raise RequestError(f"device '{name}' is unknown; use auto, cpu, cuda, cuda:N or mps.") from None
+        known = False
+    if not known:
+        raise RequestError(f"device '{name}' is unknown; use auto, cpu, cuda, cuda:N or mps.")
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise RequestError(f"device '{name}' is not there: this machine has {torch.cuda.device_count()} CUDA devices.")
     if device.type == "mps" and not torch.backends.mps.is_available():

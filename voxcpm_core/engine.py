@@ -144,16 +144,19 @@ class Engine:
 
     # ---- the model thread
 
+    @torch.inference_mode()  # all of it: caches made in this mode may only be written in it
     def _run(self) -> None:
         while self._receive():
-            self._admit()
-            if self._rows:
+            try:
+                self._admit()
                 self._turn()
-        for row in self._rows:
-            row.generation.finish(row.number, row.take(self._rate, "cancelled", "The model was closed."))
+            except Exception as error:  # the thread must outlive whatever happens: callers wait for it
+                log.exception("a turn failed")
+                self._end_all("error", f"The model failed: {error}. What was made so far is kept.")
+        self._end_all("cancelled", "The model was closed.")
         for item in self._waiting:
             self._refuse(item, "cancelled", "The model was closed.")
-        self._rows, self._waiting, self._batch = [], [], None
+        self._waiting = []
         self._latents.clear()
         self._voices.clear()
 
@@ -219,7 +222,6 @@ class Engine:
         self._rows.append(row)
         item.rows.pop(0)
 
-    @torch.inference_mode()
     def _prefill(self, job: Job) -> tuple[Prefilled, State]:
         reference = None if job.reference is None else self._encode(job.reference, "right")
         prompt = None if job.prompt is None else self._encode(job.prompt, "left")
@@ -256,18 +258,9 @@ class Engine:
             row = self._rows[index]
             if row.generation.is_cancelled(row.number):
                 self._end(index, "cancelled", "Stopped on request.")
-        if not self._rows:
-            return
-        try:
+        if self._rows:
             self._step()
-        except Exception as error:
-            log.exception("a step failed")
-            message = f"The model failed: {error}. What was made so far is kept."
-            for index in reversed(range(len(self._rows))):
-                self._end(index, "error", message)
-            self._batch = self.model.new_batch()
 
-    @torch.inference_mode()
     def _step(self) -> None:
         rows, batch, config = self._rows, self._batch, self.model.config
         shape = (config.feat_dim, config.patch_size)
@@ -318,6 +311,12 @@ class Engine:
         self._rows[index] = self._rows[-1]
         self._rows.pop()
         row.generation.finish(row.number, row.take(self._rate, ended_by, message))
+
+    def _end_all(self, ended_by: str, message: str) -> None:
+        """Ends every running row and starts an empty batch; needs nothing of the old one to be in order."""
+        rows, self._rows, self._batch = self._rows, [], self.model.new_batch()
+        for row in rows:
+            row.generation.finish(row.number, row.take(self._rate, ended_by, message))
 
     def _refuse(self, item: _Waiting | _Call, ended_by: str, message: str) -> None:
         if isinstance(item, _Call):

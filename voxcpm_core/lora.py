@@ -23,7 +23,7 @@ class AdapterInfo:
     path: str
     rank: int
     alpha: float
-    layers: int
+    layers: list[str]
     weights_hash: str  # 16 hex digits of the weights file's sha256
 
 
@@ -38,9 +38,9 @@ def load_lora(model: nn.Module, path: str | Path) -> AdapterInfo:
     unload_lora(model)
     like = next(model.parameters())
     for name, (a, b) in pairs.items():
-        layers[name].lora = LoRA(a.to(like), b.to(like), alpha / a.shape[0])
+        layers[name].lora = LoRA(a.to(like, copy=True), b.to(like, copy=True), alpha / a.shape[0])
     digest = hashlib.sha256(file.read_bytes()).hexdigest()[:16]
-    return AdapterInfo(str(path), rank, alpha, len(pairs), digest)
+    return AdapterInfo(str(path), rank, alpha, list(pairs), digest)
 
 
 def unload_lora(model: nn.Module) -> None:
@@ -66,8 +66,9 @@ def _find(path: Path) -> tuple[Path, dict]:
         return file, {}  # rank comes from the shapes, alpha is then the rank (scale 1)
     try:
         content = json.loads(config.read_text(encoding="utf-8"))
-        return file, content.get("lora_config", content)
-    except (ValueError, AttributeError) as error:
+        settings = content.get("lora_config", content)
+        return file, {"alpha": float(settings["alpha"])} if "alpha" in settings else {}
+    except (ValueError, TypeError, AttributeError) as error:
         raise LoRAError(f"{config} is not a readable adapter config: {error}.") from None
 
 

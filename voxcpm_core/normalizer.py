@@ -42,9 +42,7 @@ def _final(pattern: str, reader: read.Reader = read.as_typed) -> _Rule:
 
 def _repair(pattern: str, reader: read.Reader | str) -> _Rule:
     """Rewrite into something the grammars read well; they still see it."""
-    return _Rule(
-        re.compile(pattern, re.ASCII), reader if callable(reader) else lambda m: m.expand(reader), final=False
-    )
+    return _Rule(re.compile(pattern, re.ASCII), reader if callable(reader) else lambda m: m.expand(reader), final=False)
 
 
 # ---------------------------------------------------------------- the rules, in the order they are applied
@@ -279,7 +277,5 @@ def normalize_with_notes(text: str) -> tuple[str, list[str]]:
     notes = [f"Numbers and symbols are written out ({' and '.join(changed)})."] if changed else []
     if skipped:
         notes.append("Numbers in other languages than English and Chinese are left as they are.")
-    notes += [
-        f"“{span[:40]}” could not be normalised; it is spoken as typed." for span in dict.fromkeys(failed)
-    ]
+    notes += [f"“{span[:40]}” could not be normalised; it is spoken as typed." for span in dict.fromkeys(failed)]
     return " ".join("".join(pieces).split()), notes

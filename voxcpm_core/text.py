@@ -70,9 +70,7 @@ def _decode(text: str) -> str:
 def _drop_emoji(text: str) -> str:
     def blank(match: re.Match[str]) -> str:
         following = text[match.end() : match.end() + 1]
-        return (
-            "" if match.start() == 0 or not following or following in "。，、！？；：.,!?;:)）”’」』" else " "
-        )
+        return "" if match.start() == 0 or not following or following in "。，、！？；：.,!?;:)）”’」』" else " "
 
     return _EMOJI_RUN.sub(blank, text)
 
@@ -327,9 +325,7 @@ def _control_to_send(control: str | None, supported: bool, has_transcript: bool)
     if words and not supported:
         return "", ["The control is not sent: this generation of the model does not take one."]
     if words and has_transcript:
-        return "", [
-            "The control is not sent: with a transcript the model goes on in the manner of the prompt clip."
-        ]
+        return "", ["The control is not sent: with a transcript the model goes on in the manner of the prompt clip."]
     return words, notes
 
 

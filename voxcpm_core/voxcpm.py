@@ -75,7 +75,11 @@ class VoxCPM:
             sample_rate=self.sample_rate, audio_vae=audio_vae, patch_size=config.patch_size, device=self.device
         )
         if lora_weights_path:
-            self.load_lora(lora_weights_path)
+            try:
+                self.load_lora(lora_weights_path)
+            except Exception:
+                self.close()
+                raise
         on_progress("ready", 1.0)
 
     @classmethod

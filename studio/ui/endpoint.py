@@ -1,4 +1,8 @@
-"""`/tts`: the text-to-speech tab for programs, through ``gradio_client``."""
+"""`/tts`: the text-to-speech tab for programs.
+
+from gradio_client import Client
+audio, recipe = Client("http://127.0.0.1:7860").predict(text="Good morning.", seed=7, api_name="/tts")
+"""
 
 from __future__ import annotations
 
@@ -54,9 +58,6 @@ def tts_function(context: Context, cache: str) -> Callable[..., tuple[str, dict[
         request: gr.Request = None,
     ) -> tuple[str, dict[str, Any]]:
         """Speak a text and return the saved take.
-
-            from gradio_client import Client
-            audio, recipe = Client("http://127.0.0.1:7860").predict(text="Good morning.", seed=7, api_name="/tts")
 
         Parameters:
             text: what to speak

@@ -18,8 +18,6 @@ from typing import Any
 
 log = logging.getLogger("app")
 
-LARGE_MODEL = "openbmb/VoxCPM2"
-LARGE_MODEL_BYTES = 8e9  # memory of a CUDA device that "--model auto" asks for before it chooses the large model
 OPEN_WARNING = (
     "The studio listens on %s: everyone who reaches this address can use it and fill your disk. Every browser sees "
     "its own takes only, but there is no password. Use the default --host 127.0.0.1 unless you mean this."
@@ -85,7 +83,7 @@ def model_loader(options: argparse.Namespace) -> Callable[[Any], Any]:
 
     def load(progress: Any) -> Any:
         from voxcpm_core import CheckpointError, VoxCPM
-        from voxcpm_core.device import limit_threads
+        from voxcpm_core.device import default_model, limit_threads
 
         def from_pretrained(name: str) -> VoxCPM:
             model = VoxCPM.from_pretrained(
@@ -99,7 +97,7 @@ def model_loader(options: argparse.Namespace) -> Callable[[Any], Any]:
             limit_threads(model.model.config.lm.hidden_size, model.model.device.type)
             return model
 
-        name = choose_model(options.model, options.device)
+        name = default_model(options.device) if options.model == "auto" else options.model
         try:
             return from_pretrained(name)
         except CheckpointError as error:
@@ -110,20 +108,6 @@ def model_loader(options: argparse.Namespace) -> Callable[[Any], Any]:
             return from_pretrained("nano")
 
     return load
-
-
-def choose_model(name: str, device: str) -> str:
-    """ "auto" means the large model where there is a CUDA device with room for it, else nano."""
-    if name != "auto":
-        return name
-    from voxcpm_core.device import choose_device
-
-    chosen = choose_device(device)
-    if chosen.type != "cuda":
-        return "nano"
-    import torch
-
-    return LARGE_MODEL if torch.cuda.get_device_properties(chosen).total_memory >= LARGE_MODEL_BYTES else "nano"
 
 
 def main(arguments: list[str] | None = None) -> int:

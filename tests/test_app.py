@@ -21,6 +21,7 @@ import app
 import voxcpm_core
 from tests.browser import free_port
 from voxcpm_core import CheckpointError
+from voxcpm_core.device import FULL_MODEL
 
 ROOT = Path(app.__file__).parent
 
@@ -52,24 +53,6 @@ def test_what_counts_as_this_machine(host: str, local: bool) -> None:
     assert app.is_local(host) is local
 
 
-@pytest.mark.parametrize(
-    ("name", "device", "memory", "chosen"),
-    [
-        ("auto", "cpu", 80e9, "nano"),
-        ("auto", "cuda", 24e9, app.LARGE_MODEL),
-        ("auto", "cuda", 6e9, "nano"),
-        ("nano", "cuda", 24e9, "nano"),
-        ("/models/mine", "cpu", 0, "/models/mine"),
-    ],
-)
-def test_auto_takes_the_large_model_where_it_fits(monkeypatch, name, device, memory, chosen) -> None:
-    import torch
-
-    monkeypatch.setattr("voxcpm_core.device.choose_device", lambda asked: torch.device(device))
-    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda asked: SimpleNamespace(total_memory=memory))
-    assert app.choose_model(name, "auto") == chosen
-
-
 class Progress:
     def __init__(self) -> None:
         self.notices: list[str] = []
@@ -98,18 +81,18 @@ def offline_hub(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_auto_falls_back_to_nano_and_says_so(monkeypatch, offline_hub) -> None:
-    monkeypatch.setattr(app, "choose_model", lambda name, device: app.LARGE_MODEL if name == "auto" else name)
+    monkeypatch.setattr("voxcpm_core.device.default_model", lambda device: FULL_MODEL)
     progress = Progress()
     assert app.model_loader(options())(progress).name == "nano"
-    assert offline_hub == [app.LARGE_MODEL, "nano"]
+    assert offline_hub == [FULL_MODEL, "nano"]
     assert "out of reach" in progress.notices[0] and "nano stands in" in progress.notices[0]
 
 
 def test_a_model_that_was_asked_for_is_not_replaced(offline_hub) -> None:
     progress = Progress()
     with pytest.raises(CheckpointError, match="out of reach"):
-        app.model_loader(options(model=app.LARGE_MODEL))(progress)
-    assert offline_hub == [app.LARGE_MODEL] and not progress.notices
+        app.model_loader(options(model=FULL_MODEL))(progress)
+    assert offline_hub == [FULL_MODEL] and not progress.notices
 
 
 def test_an_ffmpeg_is_put_on_an_empty_path(monkeypatch, tmp_path: Path) -> None:

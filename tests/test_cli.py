@@ -14,7 +14,8 @@ import soundfile
 import torch
 
 from voxcpm_core import SpeechRequest, VoxCPM
-from voxcpm_core.__main__ import default_model, describe, main
+from voxcpm_core.__main__ import describe, main
+from voxcpm_core.device import default_model
 
 ROOT = Path(__file__).resolve().parents[1]
 TEXT = "hi"

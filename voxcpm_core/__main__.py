@@ -20,9 +20,10 @@ from pathlib import Path
 import torch
 
 from .audio import load_audio, write_wav
-from .engine import Generation
+from .device import default_model
 from .errors import LoRAError, RequestError, VoxCPMError
 from .flags import check_usage, make_parser
+from .generation import Generation
 from .model import Model
 from .request import MAX_SEED, SpeechRequest, Take
 from .text import split_control
@@ -30,22 +31,9 @@ from .voxcpm import VoxCPM, random_seed
 
 log = logging.getLogger("voxcpm_core.cli")
 
-FULL_MODEL, FULL_MODEL_BYTES = "openbmb/VoxCPM2", 8e9
 _AHEAD = 32  # lines of a batch handed to the engine before the first of them is done
 _INTERRUPTED = 130
 _PATIENCE = 60  # seconds to wait for the partial audio after Ctrl-C
-
-
-def default_model(device: str | None = "auto") -> str:
-    """What "auto" means: VoxCPM2 on a CUDA device with 8 GB or more, else the embedded nano."""
-    wanted = device or "auto"
-    if wanted != "auto" and not wanted.startswith("cuda"):
-        return "nano"
-    index = int(wanted.partition(":")[2] or 0) if wanted.partition(":")[2].isdigit() else 0
-    if not torch.cuda.is_available() or index >= torch.cuda.device_count():
-        return "nano"
-    big = torch.cuda.get_device_properties(index).total_memory >= FULL_MODEL_BYTES
-    return FULL_MODEL if big else "nano"
 
 
 def main(argv: list[str] | None = None) -> int:

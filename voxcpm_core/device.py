@@ -11,6 +11,7 @@ from .errors import RequestError
 
 log = logging.getLogger(__name__)
 
+FULL_MODEL, _FULL_MODEL_BYTES = "openbmb/VoxCPM2", 8e9
 _SMALL_MODEL = 512  # hidden size of the language model
 
 
@@ -53,6 +54,18 @@ def choose_dtype(wanted: str, published: str, device_type: str, *, cuda_bf16: bo
 def choose_dtype_here(wanted: str, published: str, device: torch.device) -> torch.dtype:
     cuda_bf16 = device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
     return choose_dtype(wanted, published, device.type, cuda_bf16=cuda_bf16, cpu_bf16=cpu_has_bf16())
+
+
+def default_model(device: str | None = "auto") -> str:
+    """What the model name "auto" means: VoxCPM2 on a CUDA device with 8 GB or more, else the embedded nano."""
+    wanted = device or "auto"
+    if wanted != "auto" and not wanted.startswith("cuda"):
+        return "nano"
+    index = int(wanted.partition(":")[2] or 0) if wanted.partition(":")[2].isdigit() else 0
+    if not torch.cuda.is_available() or index >= torch.cuda.device_count():
+        return "nano"
+    big = torch.cuda.get_device_properties(index).total_memory >= _FULL_MODEL_BYTES
+    return FULL_MODEL if big else "nano"
 
 
 def limit_threads(hidden_size: int, device_type: str) -> None:

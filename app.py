@@ -32,7 +32,7 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--model", default="auto", help="auto, nano, a folder, or a model of the hub (default: auto)")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1, mps ... (default: auto)")
     parser.add_argument("--dtype", default="auto", help="auto, float32 or bfloat16 (default: auto)")
-    parser.add_argument("--data-dir", help="folder for takes and settings (default: the system's place for user data)")
+    parser.add_argument("--data-dir", help="folder for takes (default: the system's place for user data)")
     parser.add_argument("--lora", help="an adapter to put on the model: folder or file")
     parser.add_argument(
         "--local-files-only", action="store_true", help="use what is on this machine, never ask the hub"
@@ -54,8 +54,6 @@ def is_local(host: str) -> bool:
 def prepare_environment(data_dir: Path) -> None:
     """What gradio reads from the environment; to be called before it is imported."""
     os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
-    # Threads that wait give the core back soon: spinning, they hold up the page and the encoder on small machines.
-    os.environ.setdefault("GOMP_SPINCOUNT", "2000")
     os.environ.setdefault("GRADIO_TEMP_DIR", str(data_dir / "cache"))  # not a folder in /tmp shared with other users
     for name in ("no_proxy", "NO_PROXY"):  # gradio checks its own page at start; a proxy cannot know it
         os.environ[name] = ",".join(filter(None, [os.environ.get(name), "localhost,127.0.0.1,::1"]))
@@ -65,16 +63,20 @@ def put_ffmpeg_on_path(folder: Path) -> None:
     """Streaming looks for a program called ffmpeg. Without one, imageio-ffmpeg's gets that name in ``folder``."""
     from voxcpm_core.audio import ffmpeg_path
 
+    if shutil.which("ffmpeg"):
+        return
     found = ffmpeg_path()
-    if shutil.which("ffmpeg") or not found:
-        return None if found else log.warning("No ffmpeg was found: streaming needs it. `pip install imageio-ffmpeg`.")
+    if not found:
+        log.warning("No ffmpeg was found: streaming needs it. `pip install imageio-ffmpeg`.")
+        return
     folder.mkdir(parents=True, exist_ok=True)
     named = folder / ("ffmpeg.exe" if os.name == "nt" else "ffmpeg")
-    named.unlink(missing_ok=True)
-    try:
-        named.symlink_to(found)
-    except OSError:  # Windows lets only some users make links
-        shutil.copy2(found, named)
+    if not named.exists():  # another studio may be running the one that is there
+        named.unlink(missing_ok=True)  # a link that leads nowhere any more
+        try:
+            named.symlink_to(found)
+        except OSError:  # Windows lets only some users make links
+            shutil.copy2(found, named)
     os.environ["PATH"] = os.pathsep.join([str(folder), os.environ.get("PATH", "")])
 
 
@@ -91,10 +93,11 @@ def model_loader(options: argparse.Namespace) -> Callable[[Any], Any]:
                 device=options.device,
                 dtype=options.dtype,
                 local_files_only=options.local_files_only,
-                lora_weights_path=options.lora,
                 on_progress=progress,
             )
             limit_threads(model.model.config.lm.hidden_size, model.model.device.type)
+            if options.lora:  # not before: a thread that has computed keeps its number of threads
+                model.load_lora(options.lora)
             return model
 
         name = default_model(options.device) if options.model == "auto" else options.model
@@ -114,6 +117,9 @@ def main(arguments: list[str] | None = None) -> int:
     options = parse_arguments(arguments)
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     logging.getLogger("httpx").setLevel(logging.WARNING)
+    # Threads that wait give the core back soon: spinning, they hold up the page and the encoder on small machines.
+    # Read once, when torch is imported: before the studio is.
+    os.environ.setdefault("GOMP_SPINCOUNT", "2000")
     from studio.store import Store, StoreError
     from studio.synthesizer import Synthesizer
 

@@ -245,10 +245,11 @@ def refuse_intel_mac() -> None:
 def address(arguments: list[str]) -> str:
     """Where the page will be, from the arguments for app.py."""
     parser = argparse.ArgumentParser(add_help=False)
-    parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--port", default="7860")
+    parser.add_argument("--host", default=os.environ.get("GRADIO_SERVER_NAME", "127.0.0.1"))
+    parser.add_argument("--port", default=os.environ.get("GRADIO_SERVER_PORT", "7860"))
     known, _ = parser.parse_known_args(arguments)
-    host = "127.0.0.1" if known.host == "0.0.0.0" else known.host
+    host = "127.0.0.1" if known.host in ("0.0.0.0", "::") else known.host
+    host = f"[{host}]" if ":" in host else host
     return f"http://{host}:{known.port}"
 
 

@@ -57,7 +57,7 @@ class ModelStatus:
     """What the page shows about the model. The model's facts are empty until ``state`` is "ready"."""
 
     state: str = "loading"  # "loading" | "ready" | "failed"
-    stage: str = ""  # what is being done, for example "weights"
+    stage: str = ""  # what is being done, for example "loading weights"
     fraction: float | None = None  # 0..1, None when it cannot be known
     message: str = ""  # why it failed and what to do
     notice: str = ""  # worth saying although it works, as when nano stands in for a model out of reach

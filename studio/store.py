@@ -99,7 +99,7 @@ class Store:
     def save_take(self, record: TakeRecord, samples: np.ndarray) -> TakeRecord:
         """Write a take's audio (float [n]) and then its row; returns the record with file name and file hash.
 
-        Raises StoreError with a sentence when the disk refuses; nothing of the take is left behind then.
+        Raises StoreError with a sentence when the disk refuses; no row is left then, and no file after the next start.
         """
         path = self._path(record.id)
         data = wav_bytes(samples, record.sample_rate)

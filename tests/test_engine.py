@@ -14,6 +14,7 @@ import pytest
 import torch
 
 from voxcpm_core import RequestError, SpeechRequest, UnsupportedError, VoxCPM
+from voxcpm_core.transformer import KVCache
 
 EXACT = 1e-4  # float32; another batch size may order sums differently
 
@@ -110,8 +111,8 @@ def test_stop_takes_effect_within_two_patches(model):
     generation = model.start(request("hello world, the end. " * 20, max_len=2000))
     for count, _ in enumerate(generation, 1):
         if count == 3:
-            at_stop = generation.patches[0]
             generation.cancel()
+            at_stop = generation.patches[0]  # read after the stop: this thread may have to wait between the two
             break
     assert generation.wait(10)
     steps = model.steps
@@ -193,16 +194,16 @@ def test_a_new_process_repeats_the_very_samples(model, v2_48k):
 
 def test_retries_count_up_and_an_exhausted_retry_replays(model):
     """A model that never stops: every attempt is too long, the first is returned under the seed that made it."""
-    wanted = request("hi", max_len=4096)
-    take = model.speak(wanted, attempts=3, ratio_threshold=1.0)
+    wanted = request("hi", max_len=4096, patches_per_token=1.0)
+    take = model.speak(wanted, attempts=3)
     assert take.seed == 7 and take.attempt == 0 and "3 attempts" in take.message
-    again = model.speak(request("hi", max_len=4096, seed=take.seed), attempts=3, ratio_threshold=1.0)
+    again = model.speak(request("hi", max_len=4096, patches_per_token=1.0, seed=take.seed), attempts=3)
     assert np.array_equal(take.samples, again.samples)
     assert model.generate(text="hi", seed=7, max_len=3, retry_badcase=True, retry_badcase_max_times=0).size
 
 
 def test_a_take_within_two_seconds_is_never_retried(model):
-    take = model.speak(request("hi", max_len=12), attempts=3, ratio_threshold=0.1)
+    take = model.speak(request("hi", max_len=12, patches_per_token=0.1), attempts=3)
     assert take.seconds <= 2.0 and take.attempt == 0 and "attempts" not in take.message
 
 
@@ -259,20 +260,17 @@ def test_first_generations_say_what_they_cannot_do(v15_44k, torch_threads):
 
 def test_values_that_are_not_numbers_end_the_row_and_keep_what_was_made(v2_48k, torch_threads):
     with VoxCPM.from_pretrained(v2_48k.path, device="cpu") as model:
-        generation = model.start([request(max_len=30), request(seed=8, max_len=30)])
-        stream = iter(generation)
-        next(stream)
-        poison = model.model.stop_head.register_forward_pre_hook(lambda *_: None)
-        original = model.model.feat_decoder.forward
+        original, calls = model.model.feat_decoder.forward, itertools.count(1)
 
         def broken(noise, *rest):
             patches = original(noise, *rest)
-            patches[0] = float("nan")
+            if next(calls) == 3:
+                patches[0] = float("nan")
             return patches
 
         model.model.feat_decoder.forward = broken
-        list(stream)
-        poison.remove()
+        generation = model.start([request(max_len=30), request(seed=8, max_len=30)])
+        list(generation)
         bad = [take for take in generation.takes if take.ended_by == "error"]
         assert bad and all("not numbers" in take.message and np.isfinite(take.samples).all() for take in bad)
         model.model.feat_decoder.forward = original
@@ -281,15 +279,44 @@ def test_values_that_are_not_numbers_end_the_row_and_keep_what_was_made(v2_48k, 
 
 def test_a_failure_ends_the_rows_and_the_engine_lives_on(v2_48k, torch_threads, monkeypatch):
     with VoxCPM.from_pretrained(v2_48k.path, device="cpu") as model:
-        generation = model.start([request(max_len=30), request(seed=8, max_len=30)])
-        stream = iter(generation)  # held: dropping it would cancel
-        next(stream)
+        advance, turns = model.model.advance, itertools.count(-3)
         with monkeypatch.context() as patch:
-            patch.setattr(model.model, "advance", lambda *_: 1 / 0)
-            assert generation.wait(10)
+            patch.setattr(model.model, "advance", lambda *given: 1 / next(turns) and advance(*given))
+            generation = model.start([request(max_len=30), request(seed=8, max_len=30)])
+            assert generation.wait(60)
         assert {take.ended_by for take in generation.takes} == {"error"}
         assert all("division" in take.message and take.patches for take in generation.takes)
         assert len(alone(model, request()))
+
+
+def test_a_row_that_cannot_be_let_in_never_lets_the_others_go_on_without_their_memory(
+    v2_48k, torch_threads, monkeypatch
+):
+    """The cache is made anew for it and there is no room: who was running is told so, with what was made."""
+    with VoxCPM.from_pretrained(v2_48k.path, device="cpu") as model:
+        add_row = KVCache.add_row
+
+        def full(cache, prefix):
+            if cache.lengths:
+                cache._layers = []
+                raise MemoryError("no room")
+            add_row(cache, prefix)
+
+        monkeypatch.setattr(KVCache, "add_row", full)
+        takes = model.generate_batch([request(max_len=30), request(seed=8)])
+        assert [take.ended_by for take in takes] == ["error", "error"]
+        assert len(alone(model, request()))
+
+
+def test_a_row_that_broke_leaves_nothing_for_the_next_in_its_place(model):
+    lm, hidden = model.model.base_lm, model.model.config.lm.hidden_size
+    cache = KVCache(model.model.config.lm, torch.device("cpu"), torch.float32)
+    for length in (9, 12, 4):
+        cache.add_row(lm.prefill(torch.randn(1, length, hidden))[1])
+    for tensor in cache._layers[0]:
+        tensor[0, :, 8] = float("nan")
+    cache.remove_row(0)
+    assert torch.isfinite(lm.step(torch.randn(2, hidden), cache)).all()
 
 
 def test_a_cache_that_grew_takes_rows_in_and_lets_them_go(model):

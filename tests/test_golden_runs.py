@@ -74,7 +74,7 @@ def test_stop_head_decides_the_length(golden, torch_threads, tmp_path):
     folder = tmp_path / golden.name
     shutil.copytree(golden.path, folder, copy_function=shutil.copyfile)
     files, _ = checkpoint.checkpoint_files(folder)
-    tensors = {name: tensor.clone() for name, tensor in checkpoint._tensors(files)}
+    tensors = {name: tensor.clone() for name, tensor in checkpoint.read_tensors(files)}
     tensors["stop_head.weight"] = tensors["stop_head.weight"].flip(0)
     files[0].unlink()
     torch.save(tensors, folder / "pytorch_model.bin")

@@ -142,6 +142,17 @@ def test_a_voice_read_before_the_adapter_is_read_again_after_it(model, v2_48k):
     assert np.array_equal(speak(model, **voice), before)
 
 
+def test_an_adapter_on_the_time_embedding_comes_and_goes(model, base, adapter, v2_48k):
+    """Its result is kept from patch to patch, so it has to be forgotten when the adapter changes."""
+    layer = "feat_decoder.estimator.time_mlp.linear_1"
+    size = model.model.config.dit.hidden_size
+    weights = {f"{layer}.lora_A": torch.ones(4, size), f"{layer}.lora_B": torch.ones(size, 4)}
+    model.load_lora(adapter(change=lambda _: weights))
+    assert apart(speak(model), base) > 1e-3
+    model.unload_lora()
+    assert np.array_equal(speak(model), base)
+
+
 # ---- one after the other
 
 

@@ -26,7 +26,7 @@ SIGNATURES = {
     "generate_streaming": "text, prompt_wav_path=None, prompt_text=None, reference_wav_path=None, cfg_value=None, "
     "inference_timesteps=None, min_len=2, max_len=4096, normalize=False, denoise=False, retry_badcase=False, "
     "retry_badcase_max_times=3, retry_badcase_ratio_threshold=None, seed=None, *, control=None, temperature=None",
-    "speak": "request, attempts=1, ratio_threshold=None",
+    "speak": "request, attempts=1",
     "generate_takes": "request=None, n=1, seeds=None, **fields",
     "generate_batch": "requests",
     "stream_batch": "requests",
@@ -104,6 +104,7 @@ def test_a_request_and_its_defaults():
         "max_len": 4096,
         "normalize": False,
         "seed": None,
+        "patches_per_token": None,
     }
 
 

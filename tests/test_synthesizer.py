@@ -84,15 +84,14 @@ def test_progress_counts_patches_and_seconds(studio) -> None:
     progress = of_kind(events, Progress)
     assert [event.patches for event in progress] == [1, 2, 3, 4, 5]
     assert [event.seconds for event in progress] == pytest.approx([0.16, 0.32, 0.48, 0.64, 0.8])
-    assert all(0.03 < event.rtf < 5 for event in progress)
+    assert all(event.rtf > 0.03 for event in progress)
 
 
 def test_audio_arrives_while_the_rest_is_being_made(studio) -> None:
-    events = studio(SineModel(patch_delay=0.05)).speak(SpeechRequest("x" * 20))
+    events = studio(SineModel(patch_delay=0.01)).speak(SpeechRequest("forever"))
     next(events)
-    began = time.monotonic()
-    assert isinstance(next(events), Chunk)
-    assert time.monotonic() - began < 0.5  # the whole takes 1 s
+    assert isinstance(next(events), Chunk)  # who waited for the whole would wait for ever
+    events.close()
 
 
 def test_each_row_gets_the_audio_of_its_seed(studio, store) -> None:
@@ -139,8 +138,10 @@ def test_stop_keeps_what_was_made_and_ends_within_two_patches(studio, store) -> 
     for event in events:
         chunks += isinstance(event, Chunk)
         if chunks == 3 and isinstance(event, Chunk):
+            [generation] = synthesizer._jobs.values()
             assert synthesizer.stop(job_id)
-    assert 3 <= chunks <= 5
+            at_stop = generation.steps
+    assert 3 <= chunks <= at_stop + 2
     assert event.record.ended_by == "cancelled" and event.record.is_partial
     assert event.record.patches == chunks
     assert len(stored_pcm(store, event.record)) == chunks * model.patch_samples

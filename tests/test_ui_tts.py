@@ -146,6 +146,7 @@ def test_the_finished_take_plays_in_its_own_player(studio: Studio, browser: Brow
         page.wait_for_function("parseFloat(document.querySelector('.vx-take .vx-playhead').style.left) > 5")
         assert page.get_attribute(".vx-take .vx-play", "aria-pressed") == "true"
         page.click(".vx-take .vx-play")
+        page.wait_for_selector(".vx-take .vx-play[aria-pressed=false]")  # drawn once more after the pause
         at = page.evaluate("document.querySelector('.vx-take .vx-playhead').style.left")
         page.wait_for_timeout(300)
         assert page.evaluate("document.querySelector('.vx-take .vx-playhead').style.left") == at
@@ -232,6 +233,21 @@ def test_the_preview_shows_what_is_spoken(studio: Studio, browser: Browser) -> N
         page.wait_for_function("(text) => document.querySelector('.vx-spoken')?.textContent.endsWith(text)", arg=spoken)
         take = studio.store.take(speak(page, "(1996) was  warm."))
     assert take.spoken_text == spoken and take.control == "calm"
+
+
+def test_the_preview_follows_the_model_that_arrives(tmp_path: Path, browser: Browser) -> None:
+    go_on = threading.Event()
+
+    def load(progress):
+        assert go_on.wait(30)
+        return SpiedModel(generation="VoxCPM1.5", supports_control=False)
+
+    with running_studio(tmp_path, load=load) as studio, opened(browser, studio.url, ready=False) as page:
+        page.wait_for_selector(".vx-model.is-loading")
+        write(page, "(1996) was warm.")
+        page.wait_for_function("document.querySelector('.vx-spoken')?.textContent === '1996, was warm.'")
+        go_on.set()  # this generation takes brackets literally
+        page.wait_for_function("document.querySelector('.vx-spoken').textContent === '(1996) was warm.'")
 
 
 def test_hostile_text_stays_text(studio: Studio, browser: Browser) -> None:

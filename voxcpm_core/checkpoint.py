@@ -1,7 +1,7 @@
 """Checkpoint folders in the official layout -> modules ready to run.
 
 The modules are built without memory (meta device), every tensor goes from the mapped file straight into its place, and
-nothing is forgiven: missing, unknown and misshaped tensors are named.
+what does not fit is named: missing and misshaped tensors are errors, unknown ones a warning.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 Progress = Callable[[str, float | None], None]
 NANO = Path(__file__).resolve().parent.parent / "assets" / "nano"
-HUB_FILES = ["*.json", "*.safetensors", "*.bin", "*.pth"]
+HUB_FILES = ["*.json", "*.safetensors", "*.bin", "*.pth", "lexicon.txt.gz"]
 _MAPPED_AT_ONCE = 256 * 2**20  # bytes of a file kept mapped: bounds the peak memory of loading
 
 
@@ -64,7 +64,7 @@ def load(
     dtype = dtype or parse_dtype(config.dtype)
     with torch.device("meta"):
         model = Model(config)
-    _fill(model, _tensors(model_files), model_files[0].name, device, dtype, on_progress)
+    _fill(model, read_tensors(model_files), model_files[0].name, device, dtype, on_progress)
     vae = _load_vae(vae_file, config, device)
     vae.prepare()
     return model.eval(), vae.eval()
@@ -93,9 +93,10 @@ def parse_dtype(name: str) -> torch.dtype:
 
 
 def fingerprint(folder: Path) -> str:
-    """16 hex digits that change when a weight file changes: size, head, tail and 62 blocks between of every file.
+    """16 hex digits for these weights: config.json, and size, head, tail and 62 blocks between of every weight file.
 
-    Hashing all of 5 GB would double the loading time; this reads 4 MB.
+    Tells trainings apart, not single bytes between the blocks: hashing all of 5 GB would double the loading time, this
+    reads 4 MB a file.
     """
     digest = hashlib.sha256((folder / "config.json").read_bytes())
     model_files, vae_file = checkpoint_files(folder)
@@ -110,7 +111,7 @@ def fingerprint(folder: Path) -> str:
 
 
 def _load_vae(file: Path, config: ModelConfig, device: torch.device) -> AudioVAE:
-    tensors = fold_weight_norm(dict(_tensors([file])))  # new tensors: the file is let go of here
+    tensors = fold_weight_norm(dict(read_tensors([file])))  # new tensors: the file is let go of here
     vae_config = config.vae
     if vae_config is None:
         vae_config = vae_config_from_shapes({name: tuple(t.shape) for name, t in tensors.items()}, config.version)
@@ -203,7 +204,8 @@ def _shorten(names: list[str], most: int = 40) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def _tensors(files: list[Path]) -> Iterator[tuple[str, Tensor]]:
+def read_tensors(files: list[Path]) -> Iterator[tuple[str, Tensor]]:
+    """Name and tensor of everything in these files, one at a time. Raises CheckpointError for what is not weights."""
     for file in files:
         yield from _safetensors(file) if file.suffix == ".safetensors" else _pickled(file)
 

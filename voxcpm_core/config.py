@@ -33,7 +33,6 @@ class TransformerConfig:
     scale_depth: float = 1.4
     scale_emb: float = 12.0
     vocab_size: int = 0
-    max_positions: int = 32768
 
     @property
     def residual_scale(self) -> float:
@@ -181,7 +180,6 @@ def _lm_config(raw: dict[str, Any]) -> TransformerConfig:
         scale_depth=float(raw.get("scale_depth", 1.4)),
         scale_emb=float(raw.get("scale_emb", 12)),
         vocab_size=int(raw["vocab_size"]),
-        max_positions=int(raw.get("max_position_embeddings", 32768)),
     )
 
 

@@ -99,7 +99,7 @@ class Engine:
 
     def __init__(self, model: Model, audio_vae: AudioVAE, tokenizer: Tokenizer, max_rows: int = 8):
         self.model, self.audio_vae, self.tokenizer, self.max_rows = model, audio_vae, tokenizer, max_rows
-        self.steps = 0  # turns made since the start; tests and the page read it
+        self.steps = 0  # patches made by the whole batch since the start; tests read it
         self._inbox: queue.SimpleQueue[_Waiting | _Call | None] = queue.SimpleQueue()
         self._waiting: list[_Waiting | _Call] = []
         self._rows: list[Row] = []
@@ -127,7 +127,7 @@ class Engine:
         return call.result
 
     def close(self) -> None:
-        """Cancels what runs, ends the thread and lets go of the model."""
+        """Cancels what runs, ends the thread and empties its caches; the weights go when nobody holds the model."""
         with self._gate:
             if not self._closed:
                 self._closed = True
@@ -199,8 +199,10 @@ class Engine:
             try:
                 self._admit_row(item)
             except Exception as error:
-                log.exception("prefill failed")
+                log.exception("a row was not let in")
                 self._refuse(item, "error", f"The model failed while reading the request: {error}")
+                if item.start is not None:  # read, then not put into the batch, which may now be half changed
+                    self._end_all("error", f"The model failed: {error}. What was made so far is kept.")
             if not item.rows:
                 self._waiting.pop(0)
 
@@ -291,7 +293,7 @@ class Engine:
             if row.first_audio is None:
                 row.first_audio = now - row.submitted
             row.chunks.append(chunk)
-            row.generation.put(row.number, chunk)
+            row.generation.put(row.number, chunk.copy())  # the listener may change what it gets
 
     @staticmethod
     def _end_reason(row: Row, stop: bool, finite: bool) -> tuple[str, str] | None:
@@ -334,7 +336,8 @@ class Engine:
         item.generation.finish(number, row.take(self._rate, ended_by, message))
 
     def _answer(self, call: _Call) -> None:
-        self._voices.clear()  # prefixes were computed with the adapter that is about to change
+        self._voices.clear()  # computed with the adapter that is about to change, as are the time embeddings
+        self.model.feat_decoder.forget_times()
         try:
             call.result = call.function()
         except BaseException as error:

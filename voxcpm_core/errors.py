@@ -34,4 +34,6 @@ class LoRAError(VoxCPMError, ValueError):
 
 
 class EngineError(VoxCPMError, RuntimeError):
-    """The engine is closed or failed while generating."""
+    """The engine is closed or failed while generating; ``take`` then holds what was made so far, if anything."""
+
+    take = None

@@ -7,7 +7,6 @@ the first step left at zero velocity). Everything runs in the model's dtype, as 
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 
 import torch
 from torch import Tensor, nn
@@ -45,13 +44,16 @@ class FlowMatching(nn.Module):
             self._times[steps] = list(zip(embedded, deltas.to(like.device), strict=True))
         return self._times[steps]
 
+    def forget_times(self) -> None:
+        """To be called when an adapter changes: it may sit on the time embedding's layers."""
+        self._times.clear()
+
     @staticmethod
     def _zero_star_scale(guided: Tensor, free: Tensor) -> Tensor:
         dot = (guided * free).sum((1, 2), keepdim=True)
         return dot / (free.square().sum((1, 2), keepdim=True) + 1e-8)
 
 
-@lru_cache
 def time_grid(steps: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
     """Times and step lengths of the evaluations after the skipped ones, each [n], in ``dtype`` arithmetic."""
     span = torch.linspace(1, 0, steps + 1, dtype=dtype)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from .audio import Audio, load_reference
 from .config import AudioVAEConfig, GenerationDefaults, ModelConfig
 from .errors import RequestError, UnsupportedError
-from .request import Clip, SpeechRequest, Take
+from .request import Clip, SpeechRequest, Take, check_seed
 from .text import SpokenText, clean_text, prepare_text
 from .tokenizer import Tokenizer
 
@@ -61,7 +61,7 @@ class JobMaker:
         """``rows`` are (row number, seed). Raises RequestError and its kinds naming the field and the remedy."""
         request.check()
         for _, seed in rows:
-            replace(request, seed=seed).check()
+            check_seed(seed)
         if request.reference_wav_path is not None and not self.has_references:
             raise UnsupportedError(
                 f"{self.config.generation} cannot take a reference: it clones by continuing a clip. Give the clip as "
@@ -110,7 +110,7 @@ class JobMaker:
     ) -> tuple[int, str]:
         """The most patches this request may take, and the sentence for the user who meets that limit."""
         tokens = len(self.tokenizer.encode(spoken.prompt))
-        budget = int(tokens * self.defaults.patches_per_token + 10)
+        budget = int(tokens * self._patches_per_token(request) + 10)
         budget = max(budget, int(np.ceil(_SHORTEST_BUDGET / self.patch_seconds)))
         room = self.config.max_length - self._positions(transcript + spoken.prompt, reference, prompt)
         if room < 1:
@@ -143,11 +143,14 @@ class JobMaker:
             normalize=request.normalize,
             control_supported=self.has_control,
             has_transcript=request.prompt_wav_path is not None,
-            protect_brackets=self.has_control and request.prompt_wav_path is None,
+            protect_brackets=request.prompt_wav_path is None,
         )
 
-    def is_too_long(self, take: Take, ratio_threshold: float | None) -> bool:
+    def is_too_long(self, take: Take, request: SpeechRequest) -> bool:
         """Whether a take is longer than its text can be; within two seconds nothing is."""
         tokens = len(self.tokenizer.encode(take.spoken.prompt))
-        ratio = self.defaults.patches_per_token if ratio_threshold is None else ratio_threshold
-        return take.patches >= ratio * tokens and take.patches * self.patch_seconds > _SHORTEST_BUDGET
+        longest = max(self._patches_per_token(request) * tokens, _SHORTEST_BUDGET / self.patch_seconds)
+        return take.patches >= longest and take.patches * self.patch_seconds > _SHORTEST_BUDGET
+
+    def _patches_per_token(self, request: SpeechRequest) -> float:
+        return self.defaults.patches_per_token if request.patches_per_token is None else request.patches_per_token

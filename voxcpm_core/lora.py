@@ -14,6 +14,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from .checkpoint import read_tensors
 from .errors import CheckpointError, LoRAError
 from .linear import Linear, LoRA
 
@@ -73,10 +74,8 @@ def _find(path: Path) -> tuple[Path, dict]:
 
 
 def _read(file: Path) -> dict[str, Tensor]:
-    from .checkpoint import _tensors
-
     try:
-        return dict(_tensors([file]))
+        return dict(read_tensors([file]))
     except CheckpointError as error:
         raise LoRAError(str(error)) from None
 

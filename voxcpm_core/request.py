@@ -38,6 +38,7 @@ class SpeechRequest:
     max_len: int = 4096
     normalize: bool = False
     seed: int | None = None
+    patches_per_token: float | None = None  # a take with more is taken to have lost its text, and ended
 
     def check(self) -> None:
         """Raises RequestError naming the field, its value and the range."""
@@ -46,6 +47,7 @@ class SpeechRequest:
         _in_range("temperature", self.temperature, 0.0, 2.0)
         _in_range("min_len", self.min_len, 0, 100_000, whole=True)
         _in_range("max_len", self.max_len, 1, 100_000, whole=True)
+        _in_range("patches_per_token", self.patches_per_token, 0.0, 1000.0)
         check_seed(self.seed)
         has_text = self.prompt_text is not None and bool(self.prompt_text.strip())
         if self.prompt_wav_path is not None and not has_text:

@@ -24,7 +24,6 @@ class Sequence:
     voice: tuple[Span, ...]  # empty without a reference
     rest: tuple[Span, ...]
     prompt: Tensor | None  # the prompt's patches [T, P, D]: the decoder is primed with the last of them
-    target_tokens: int  # ids of the text alone: the base of all length limits
 
     def __len__(self) -> int:
         return sum(len(span) for span in (*self.voice, *self.rest))
@@ -44,4 +43,4 @@ def build_sequence(
     # One string, tokenised once: the seam between transcript and text must look like running text.
     ids = tokenizer.encode(prompt_text + text) + [AUDIO_START]
     rest: tuple[Span, ...] = (ids,) if prompt is None else (ids, prompt)
-    return Sequence(voice, rest, prompt, len(tokenizer.encode(text)))
+    return Sequence(voice, rest, prompt)

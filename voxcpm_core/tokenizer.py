@@ -15,7 +15,7 @@ from pathlib import Path
 
 from .errors import CheckpointError
 
-AUDIO_START, AUDIO_END, REFERENCE_START, REFERENCE_END = 101, 102, 103, 104
+AUDIO_START, REFERENCE_START, REFERENCE_END = 101, 103, 104
 
 
 class Tokenizer:

@@ -232,12 +232,11 @@ class KVCache:
     def remove_row(self, row: int) -> None:
         """Drops ``row``; the last row takes its place."""
         last = len(self.lengths) - 1
-        if row != last:
-            length = self.lengths[last]
-            for pair in self._layers:
-                for tensor in pair:
-                    tensor[row, :, :length] = tensor[last, :, :length]
-            self.lengths[row] = length
+        for pair in self._layers:
+            for tensor in pair:
+                tensor[row] = tensor[last]
+                tensor[last] = 0  # a row that broke may leave NaN, which no mask keeps from the next one here
+        self.lengths[row] = self.lengths[last]
         self.lengths.pop()
         if not self.lengths:
             self._layers = []

@@ -54,11 +54,11 @@ class VoxCPM:
         on_progress("reading the checkpoint", None)
         config = read_config(folder)
         where = choose_device(device)
-        number = choose_dtype_here(dtype, config.dtype, where)
-        self.model, audio_vae = load(folder, where, number, on_progress)
+        number_format = choose_dtype_here(dtype, config.dtype, where)
+        self.model, audio_vae = load(folder, where, number_format, on_progress)
         self.model_id = model_id or folder.name
         self.weights_hash = fingerprint(folder)
-        self.device, self.dtype = str(where), str(number).removeprefix("torch.")
+        self.device, self.dtype = str(where), str(number_format).removeprefix("torch.")
         self.generation = config.generation
         self.sample_rate = audio_vae.config.out_sample_rate
         self.defaults = read_generation_defaults(folder)
@@ -153,10 +153,10 @@ class VoxCPM:
         """
         request = self._request(
             text, prompt_wav_path, prompt_text, reference_wav_path, cfg_value, inference_timesteps, min_len, max_len,
-            normalize, denoise, seed, control, temperature,
+            normalize, denoise, seed, control, temperature, retry_badcase_ratio_threshold,
         )  # fmt: skip
         times = max(1, int(retry_badcase_max_times)) if retry_badcase else 1
-        return _audio(self.speak(request, times, retry_badcase_ratio_threshold))
+        return _audio(self.speak(request, times))
 
     def generate_streaming(
         self,
@@ -181,7 +181,7 @@ class VoxCPM:
         """Like :meth:`generate`, one patch at a time as it is made. What was heard cannot be made again: no retries."""
         request = self._request(
             text, prompt_wav_path, prompt_text, reference_wav_path, cfg_value, inference_timesteps, min_len, max_len,
-            normalize, denoise, seed, control, temperature,
+            normalize, denoise, seed, control, temperature, retry_badcase_ratio_threshold,
         )  # fmt: skip
         generation = self.start(request)
         for _, chunk in generation:
@@ -190,18 +190,18 @@ class VoxCPM:
 
     # ---- takes and batches
 
-    def speak(self, request: SpeechRequest, attempts: int = 1, ratio_threshold: float | None = None) -> Take:
+    def speak(self, request: SpeechRequest, attempts: int = 1) -> Take:
         """One take, whole; tries up to ``attempts`` seeds (seed, seed + 1, ...) while it is too long for its text.
 
-        ``ratio_threshold`` is patches per token, None = the checkpoint's. Never more than ``attempts`` generations;
-        when all are too long the first take is returned with a message that says so.
+        Never more than ``attempts`` generations; when all are too long the first take is returned with a message that
+        says so.
         """
         base = request.seed if request.seed is not None else random_seed()
         first: Take | None = None
         for attempt in range(attempts):
             take = self.generate_takes(request, seeds=[(base + attempt) % (MAX_SEED + 1)])[0]
             take = replace(take, attempt=attempt)
-            if attempts == 1 or not self._jobs.is_too_long(take, ratio_threshold):
+            if attempts == 1 or not self._jobs.is_too_long(take, request):
                 return take
             first = first or take
         message = f"All {attempts} attempts (seeds from {base}) came out too long for the text; this is the first one."
@@ -215,6 +215,10 @@ class VoxCPM:
 
         The request may be given by its fields: ``generate_takes(text="Hello.", control="calm", n=3)``.
         """
+        if request is not None and fields:
+            raise RequestError(f"A request is given, and also {', '.join(fields)}; give one or the other.")
+        if n < 1 or seeds == []:
+            raise RequestError("There is nothing to speak: no take was asked for.")
         request = request or SpeechRequest(**fields)
         if seeds is None:
             base = request.seed if request.seed is not None else random_seed()
@@ -296,7 +300,7 @@ class VoxCPM:
         return self._engine.steps
 
     def close(self) -> None:
-        """Stops everything and frees the model. Takes that are being made end as cancelled."""
+        """Stops everything; takes being made end as cancelled. The memory is free when this object is let go."""
         self._close()
 
     def __enter__(self) -> VoxCPM:
@@ -309,7 +313,7 @@ class VoxCPM:
 
     def _request(
         self, text, prompt_wav_path, prompt_text, reference_wav_path, cfg_value, inference_timesteps, min_len, max_len,
-        normalize, denoise, seed, control, temperature,
+        normalize, denoise, seed, control, temperature, patches_per_token,
     ) -> SpeechRequest:  # fmt: skip
         if denoise:
             raise UnsupportedError(
@@ -321,7 +325,7 @@ class VoxCPM:
                 control, text = split_control(text)
         return SpeechRequest(
             text, control, reference_wav_path, prompt_wav_path, prompt_text, cfg_value, inference_timesteps,
-            temperature, min_len, max_len, normalize, seed,
+            temperature, min_len, max_len, normalize, seed, patches_per_token,
         )  # fmt: skip
 
 
@@ -331,7 +335,7 @@ def random_seed() -> int:
 
 
 def _audio(take: Take) -> np.ndarray:
-    if take.ended_by == "error":
+    if take.ended_by in ("error", "cancelled"):  # cancelled: the model was closed meanwhile
         error = EngineError(take.message)
         error.take = take  # what was made so far
         raise error

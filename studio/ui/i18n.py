@@ -192,7 +192,6 @@ WORDS: dict[str, tuple[str, str]] = {
 
 # What the core says while it loads (in English); the rest of such a sentence is a name and stays.
 STAGES = {
-    "preparing": "准备",
     "looking for": "查找",
     "downloading": "下载",
     "reading the checkpoint": "读取模型文件",

@@ -61,7 +61,7 @@ class Media:
 
     def _answer(self, request: Request) -> Response:
         take_id, what = request.path_params["take_id"], request.path_params["what"]
-        if not hmac.compare_digest(self._signature(take_id), request.path_params["signature"]):
+        if not hmac.compare_digest(self._signature(take_id).encode(), request.path_params["signature"].encode()):
             return PlainTextResponse("This address is not valid (any more). Reload the page.", 403)
         try:
             record = self._store.take(take_id)

@@ -32,7 +32,7 @@ def build_page(synthesizer: Synthesizer, store: Store, shared: bool = False) -> 
     with gr.Blocks(title="VoxCPM Studio", analytics_enabled=False, fill_width=True, delete_cache=CACHE_SWEEP) as page:
         owner = gr.BrowserState(None, storage_key=f"{BROWSER_KEY}-owner", secret=BROWSER_KEY)
         kept = gr.BrowserState({}, storage_key=f"{BROWSER_KEY}-settings", secret=BROWSER_KEY)
-        timer = gr.Timer(POLL_SECONDS)
+        timer = gr.Timer(POLL_SECONDS, active=False)  # arrive() starts it while a model loads
         with gr.Row(elem_classes="vx-header"):
             header = look.html(markup.header("en"), elem_id="vx-header")
             card = look.html(elem_id="vx-model")
@@ -48,15 +48,12 @@ def build_page(synthesizer: Synthesizer, store: Store, shared: bool = False) -> 
         foot = look.html(footer("en"), elem_id="vx-foot")
         add_endpoint(context)
 
-        tts_layout.wire(tts, tab, owner, kept, takes.recent)
+        tts_layout.wire(tts, tab, owner, kept, takes.recent, lists=[tab.recent, history.lanes], tabs=tabs)
         takes_list.wire_history(takes, history, owner, history_tab)
-        for lanes in (tab.recent, history.lanes):
-            lanes.click(tts.reuse, owner, [tab.text, tab.control, *tab.form, tabs], **QUIET)
         model = [card, retry, timer, tab.generate, tab.control, tab.control_note]
         retry.click(tts.retry, None, model, **QUIET)
-        timer.tick(tts.arrive, kept, [*model, *tab.form], **QUIET)
+        tts_layout.wire_arrival(tts, tab, kept, model, page.load, timer.tick)
         page.load(new_owner, owner, owner, **QUIET).then(takes.recent, owner, tab.recent, **QUIET)
-        page.load(tts.arrive, kept, [*model, *tab.form], **QUIET)
         _load_words(page, tab, [header, switches, foot])
     page.queue(default_concurrency_limit=tts_layout.SPEAKERS)
     return page, context

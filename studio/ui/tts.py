@@ -99,6 +99,7 @@ class Speaking:
                 job=event.job_id,
                 generate=gr.update(interactive=False),
                 stop=gr.update(interactive=True),
+                again=gr.update(visible=False),  # a second job would take the place of this one's id, and Stop with it
             )
         elif isinstance(event, Chunk):
             self._pieces.append(event.wav)
@@ -226,8 +227,10 @@ class TTSHandlers:
         One answer for both, so that nobody can type into a form that is about to be filled.
         """
         status = self._synthesizer.status
-        form = Form.of(remembered(kept, status)) if status.state == "ready" else Form()
-        return (*self.model(request), *form)
+        if status.state != "ready":
+            return (*self.model(request), *Form(), KEEP, KEEP)
+        settings = remembered(kept, status)
+        return (*self.model(request), *Form.of(settings), *_panel(settings, language_of(request)))
 
     def retry(self, request: gr.Request) -> ModelShown:
         """Load again after a failure."""
@@ -251,8 +254,7 @@ class TTSHandlers:
         settings = Settings(
             float(cfg_value), int(inference_timesteps), float(temperature), bool(normalize), (seed or "").strip()
         )
-        title = gr.update(label=summary(settings, language_of(request)))
-        return remember(kept, self._synthesizer.status, settings), title, gr.update(visible=bool(settings.seed))
+        return remember(kept, self._synthesizer.status, settings), *_panel(settings, language_of(request))
 
     def pin(self, take_id: str | None, owner: str | None, request: gr.Request) -> Any:
         """The shown take's seed, for the seed field."""
@@ -283,6 +285,11 @@ class TTSHandlers:
 def new_owner(owner: str | None) -> str:
     """The id that a browser keeps: its own, or a new one that nobody can guess."""
     return owner if isinstance(owner, str) and len(owner) == 32 else uuid.uuid4().hex
+
+
+def _panel(settings: Settings, language: str) -> tuple[Any, Any]:
+    """The folded panel's title, and the button that unpins a seed."""
+    return gr.update(label=summary(settings, language)), gr.update(visible=bool(settings.seed))
 
 
 def _text_of(text: str | None) -> str:

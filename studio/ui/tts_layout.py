@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from studio.ui.tts import TTSHandlers
 SPEAKERS = 8  # visitors who may speak at once: the engine makes their takes in one batch
 POLL_SECONDS = 0.5  # how often a page asks for the model while it loads
 QUIET: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+SETTLE: dict[str, Any] = {"fn": None, "js": "() => {}", **QUIET}
 
 SAMPLES: dict[str, str] = {
     "sample_story": "The lighthouse keeper climbed the last stair, set down his lantern, and listened. "
@@ -62,6 +64,7 @@ def layout() -> TTSTab:
         with gr.Column(scale=5, min_width=320, elem_classes="vx-editor"):
             text, samples, preview = _text_part()
             control = gr.Textbox(
+                "",
                 label=label("control"),
                 info=label("control_optional"),
                 placeholder=label("control_hint"),
@@ -114,6 +117,7 @@ def layout() -> TTSTab:
 
 def _text_part() -> tuple[gr.Textbox, list[gr.Button], gr.HTML]:
     text = gr.Textbox(
+        "",
         label=label("text"),
         placeholder=label("text_hint"),
         lines=6,
@@ -133,6 +137,7 @@ def _settings_part() -> tuple[gr.Accordion, list[Any], gr.Button, gr.Button]:
         timesteps = _slider("inference_timesteps", STEPS_RANGE, 10, 1)
         with gr.Row(equal_height=True, elem_classes="vx-seed"):
             seed = gr.Textbox(
+                "",
                 label=label("seed"),
                 info=label("seed_info"),
                 placeholder=label("seed_hint"),
@@ -171,41 +176,66 @@ def recent_heading(language: str) -> str:
     return f'<h2 class="vx-heading">{markup.say(language, "recent")}</h2>'
 
 
-def wire(handlers: TTSHandlers, tab: TTSTab, owner: gr.BrowserState, kept: gr.BrowserState, recent: Any) -> None:
-    """``recent`` makes the list of recent takes from the owner's id."""
+def wire(
+    handlers: TTSHandlers,
+    tab: TTSTab,
+    owner: gr.BrowserState,
+    kept: gr.BrowserState,
+    recent: Callable[..., str],
+    lists: Sequence[gr.HTML],
+    tabs: gr.Tabs,
+) -> None:
+    """``recent`` makes the list of recent takes; ``lists`` are all lists whose takes can be put back into the form."""
+    _wire_work(handlers, tab, owner, recent)
+    cfg_value, timesteps, temperature, normalize, seed = tab.form
+    remember, preview = _remembering(handlers, tab, kept), _previewing(handlers, tab)
+    # A text field tells of a paste only by `change`; the others tell by `input` what the visitor does, and not what the
+    # page does itself. The step without work in between makes the next one read all fields when they have settled.
+    settings = [cfg_value.input, timesteps.input, temperature.input, normalize.input, seed.change]
+    gr.on(settings, **SETTLE).then(**remember, trigger_mode="always_last")
+    gr.on([tab.text.change, tab.control.change, normalize.change], **SETTLE).then(**preview, trigger_mode="always_last")
+    for button, text in zip(tab.samples, SAMPLES.values(), strict=True):
+        button.click(lambda text=text: text, None, tab.text, **QUIET)
+    tab.pin.click(handlers.pin, [tab.take_id, owner], seed, **QUIET)
+    tab.unpin.click(lambda: "", None, seed, **QUIET)
+    rerolled = tab.reroll.click(lambda: "", None, seed, **QUIET)
+    rerolled.then(**_running(handlers, tab, owner)).then(recent, owner, tab.recent, **QUIET)
+    tab.reset.click(handlers.defaults, None, tab.form, **QUIET).then(**remember)
+    for lanes in lists:
+        fields = [tab.text, tab.control, *tab.form, tabs]
+        lanes.click(handlers.reuse, owner, fields, **QUIET).then(**remember)
+
+
+def wire_arrival(handlers: TTSHandlers, tab: TTSTab, kept: gr.BrowserState, model: list[Any], *events: Any) -> None:
+    """On each of ``events`` (the page opens, a timer ticks) show the model and, when it is there, its settings."""
+    for event in events:
+        event(handlers.arrive, kept, [*model, *tab.form, tab.settings, tab.unpin], **QUIET)
+    card = model[0]  # another model may speak a text that is already there differently
+    card.change(**SETTLE).then(**_previewing(handlers, tab), trigger_mode="always_last")
+
+
+def _wire_work(handlers: TTSHandlers, tab: TTSTab, owner: gr.BrowserState, recent: Callable[..., str]) -> None:
+    tab.generate.click(**_running(handlers, tab, owner)).then(recent, owner, tab.recent, **QUIET)
+    tab.stop.click(handlers.stop, tab.job, [tab.status, tab.stop], **QUIET)
+
+
+def _running(handlers: TTSHandlers, tab: TTSTab, owner: gr.BrowserState) -> dict[str, Any]:
     shown = [tab.live, tab.status, tab.notice, tab.take, tab.job, tab.take_id, tab.generate, tab.stop, tab.again]
-    wish = [tab.text, tab.control, *tab.form, owner]
-    run: dict[str, Any] = {
+    return {
         "fn": handlers.speak,
-        "inputs": wish,
+        "inputs": [tab.text, tab.control, *tab.form, owner],
         "outputs": shown,
         "concurrency_limit": SPEAKERS,
         "concurrency_id": "speak",
         "show_progress": "hidden",
         "api_visibility": "private",
     }
-    tab.generate.click(**run).then(recent, owner, tab.recent, **QUIET)
-    rerolled = tab.reroll.click(lambda: "", None, tab.form[-1], **QUIET).then(**run)
-    rerolled.then(recent, owner, tab.recent, **QUIET)
-    tab.stop.click(handlers.stop, tab.job, [tab.status, tab.stop], **QUIET)
-    tab.pin.click(handlers.pin, [tab.take_id, owner], tab.form[-1], **QUIET)
-    tab.unpin.click(lambda: "", None, tab.form[-1], **QUIET)
-    tab.reset.click(handlers.defaults, None, tab.form, **QUIET)
-    for button, text in zip(tab.samples, SAMPLES.values(), strict=True):
-        button.click(lambda text=text: text, None, tab.text, **QUIET)
-    gr.on(
-        [tab.text.change, tab.control.change, tab.form[3].change],
-        handlers.preview,
-        [tab.text, tab.control, tab.form[3]],
-        tab.preview,
-        trigger_mode="always_last",
-        **QUIET,
-    )
-    gr.on(
-        [field.change for field in tab.form],
-        handlers.settings_changed,
-        [kept, *tab.form],
-        [kept, tab.settings, tab.unpin],
-        trigger_mode="always_last",
-        **QUIET,
-    )
+
+
+def _remembering(handlers: TTSHandlers, tab: TTSTab, kept: gr.BrowserState) -> dict[str, Any]:
+    inputs, outputs = [kept, *tab.form], [kept, tab.settings, tab.unpin]
+    return {"fn": handlers.settings_changed, "inputs": inputs, "outputs": outputs, **QUIET}
+
+
+def _previewing(handlers: TTSHandlers, tab: TTSTab) -> dict[str, Any]:
+    return {"fn": handlers.preview, "inputs": [tab.text, tab.control, tab.form[-2]], "outputs": tab.preview, **QUIET}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import subprocess
@@ -80,8 +81,9 @@ def running_studio(
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """The system's Chromium, else the one that `playwright install chromium` brought."""
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    """The browser that scripts/test.py found, the system's Chromium, or what `playwright install chromium` brought."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    found = os.environ.get("VOXCPM_BROWSER") or next(filter(None, map(shutil.which, names)), None)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=FLAGS)
         yield browser

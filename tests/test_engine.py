@@ -2,6 +2,7 @@
 
 import hashlib
 import itertools
+import os
 import random
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 
-from voxcpm_core import RequestError, SpeechRequest, UnsupportedError, VoxCPM
+from voxcpm_core import EngineError, RequestError, SpeechRequest, UnsupportedError, VoxCPM
 from voxcpm_core.transformer import KVCache
 
 EXACT = 1e-4  # float32; another batch size may order sums differently
@@ -247,6 +248,55 @@ def test_text_and_clips_beyond_the_models_room_are_refused_before_any_work(model
 def test_bad_values_are_named(model, fields, message):
     with pytest.raises(RequestError, match=message):
         model.start(request(**fields))
+
+
+def test_whole_numbers_of_any_kind_are_taken(model):
+    wanted = alone(model, request(inference_timesteps=4))
+    for kind in (np.int64, np.float64, float):
+        take = model.generate_takes(request(inference_timesteps=kind(4)), seeds=np.array([7]))[0]
+        assert np.array_equal(take.samples, wanted) and take.seed == 7 and type(take.seed) is int
+
+
+@pytest.mark.parametrize("fields", [{"control": 5}, {"prompt_text": 5}, {"seed": "7"}, {"cfg_value": "2"}])
+def test_wrong_kinds_are_named(model, fields):
+    with pytest.raises(RequestError, match=next(iter(fields))):
+        model.start(request(**fields))
+
+
+def test_what_a_generation_refuses(model):
+    generation = model.start(request(max_len=200))
+    with pytest.raises(RequestError, match="no row 99"):
+        generation.cancel(99)
+    with pytest.raises(RequestError, match="no row -1"):
+        generation.cancel(-1)
+    stream = iter(generation)
+    next(stream)
+    with pytest.raises(EngineError, match="already"):
+        next(iter(generation))
+    stream.close()
+    assert generation.wait(10)
+    with pytest.raises(RequestError, match="list of SpeechRequest"):
+        model.start(["hello"])
+    with pytest.raises(RequestError, match="characters"):
+        model.start(request("a" * 10_000))
+
+
+def test_a_model_lives_as_long_as_what_it_makes(v2_48k, torch_threads):
+    generation = VoxCPM.from_pretrained(v2_48k.path, device="cpu").start(request())
+    assert len(list(generation)) == 8
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_process_is_told_to_load_its_own(model):
+    child = os.fork()
+    if child == 0:
+        try:
+            model.start(request())
+        except EngineError:
+            os._exit(7)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 
 
 def test_first_generations_say_what_they_cannot_do(v15_44k, torch_threads):

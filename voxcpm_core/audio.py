@@ -50,7 +50,7 @@ _CLIPPED_SHARE = 1e-3  # of all samples
 class Audio:
     """Mono sound: ``samples`` float32 [n], full scale +-1 (higher peaks are kept), at ``sample_rate`` Hz.
 
-    Raises :class:`AudioError` unless the samples are one channel of floats and the rate is at least 1.
+    Raises :class:`AudioError` unless the samples are one channel of floats and the rate is from 1000 to 1000000.
     """
 
     samples: np.ndarray
@@ -58,8 +58,8 @@ class Audio:
 
     def __post_init__(self) -> None:
         samples = _one_channel(self.samples)
-        if int(self.sample_rate) < 1:
-            raise AudioError(f"A sample rate of {self.sample_rate} Hz is not possible.")
+        if not 1000 <= int(self.sample_rate) <= 1_000_000:
+            raise AudioError(f"A sample rate of {self.sample_rate} Hz is not possible; 1000 to 1000000 are.")
         object.__setattr__(self, "samples", np.ascontiguousarray(samples, dtype=np.float32))
         object.__setattr__(self, "sample_rate", int(self.sample_rate))
 

@@ -139,6 +139,8 @@ class Engine:
         with self._gate:
             if self._closed:
                 raise EngineError("The model was closed; load it again before asking for speech.")
+            if not self._thread.is_alive():  # threads do not come along into a forked process
+                raise EngineError("The model was loaded in another process; load it in the one that uses it.")
             for item in items:
                 self._inbox.put(item)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from .errors import EngineError, RequestError
 from .request import Take
 
 
@@ -22,9 +23,16 @@ class Generation:
         self._chunks: queue.SimpleQueue[tuple[int, np.ndarray | None]] = queue.SimpleQueue()
         self._open = len(seeds)
         self._done = threading.Event()
+        self._listening = threading.Lock()
+        self.owner: object = None  # the model: it must not be closed while this is being made
 
     def __iter__(self) -> Iterator[tuple[int, np.ndarray]]:
-        """Yields (row, float32 samples of one patch) until every row has ended; leaving early cancels the rest."""
+        """Yields (row, float32 samples of one patch) until every row has ended; leaving early cancels the rest.
+
+        Every piece of audio is handed out once: a second loop at the same time raises EngineError.
+        """
+        if not self._listening.acquire(blocking=False):
+            raise EngineError("This generation is being listened to already; its audio is handed out once.")
         try:
             while self._open:
                 row, chunk = self._chunks.get()
@@ -35,9 +43,12 @@ class Generation:
         finally:
             if self._open:
                 self.cancel()
+            self._listening.release()
 
     def cancel(self, row: int | None = None) -> None:
         """Ends one row, or all, before its next patch; what was made is kept in :attr:`takes`."""
+        if row is not None and row not in range(len(self.seeds)):
+            raise RequestError(f"There is no row {row!r}; this generation has rows 0 to {len(self.seeds) - 1}.")
         for index in range(len(self.seeds)) if row is None else [row]:
             self._cancelled[index] = True
 

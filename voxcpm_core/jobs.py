@@ -16,6 +16,7 @@ from .tokenizer import Tokenizer
 
 log = logging.getLogger(__name__)
 
+_CHARACTERS_PER_POSITION = 16  # no tokenizer joins more than this
 _SHORTEST_BUDGET = 2.0  # seconds every text may take, however short it is
 
 
@@ -60,6 +61,7 @@ class JobMaker:
     def job(self, request: SpeechRequest, rows: list[tuple[int, int]]) -> Job:
         """``rows`` are (row number, seed). Raises RequestError and its kinds naming the field and the remedy."""
         request.check()
+        self._check_length(request)
         for _, seed in rows:
             check_seed(seed)
         if request.reference_wav_path is not None and not self.has_references:
@@ -85,12 +87,21 @@ class JobMaker:
             prompt=prompt,
             transcript=transcript,
             cfg_value=defaults.cfg_value if request.cfg_value is None else float(request.cfg_value),
-            inference_timesteps=request.inference_timesteps or defaults.inference_timesteps,
+            inference_timesteps=int(request.inference_timesteps or defaults.inference_timesteps),
             temperature=defaults.temperature if request.temperature is None else float(request.temperature),
             limit=limit,
             limit_message=message,
-            rows=tuple(rows),
+            rows=tuple((number, int(seed)) for number, seed in rows),
         )
+
+    def _check_length(self, request: SpeechRequest) -> None:
+        """Refuses a text that can never fit before any work is spent on it."""
+        most = _CHARACTERS_PER_POSITION * self.config.max_length
+        if isinstance(request.text, str) and len(request.text) > most:
+            raise RequestError(
+                f"The text has {len(request.text)} characters, more than one take can ever hold ({most}). "
+                "Split the text."
+            )
 
     def _clip(self, clip: Clip | None, name: str) -> Audio | None:
         if clip is None:

@@ -42,6 +42,10 @@ class SpeechRequest:
 
     def check(self) -> None:
         """Raises RequestError naming the field, its value and the range."""
+        for name in ("control", "prompt_text"):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, str):
+                raise RequestError(f"{name} is {value!r}; it must be text.")
         _in_range("cfg_value", self.cfg_value, 0.0, 20.0)
         _in_range("inference_timesteps", self.inference_timesteps, 2, 200, whole=True)
         _in_range("temperature", self.temperature, 0.0, 2.0)
@@ -91,10 +95,14 @@ def check_seed(seed: int | None) -> None:
     _in_range("seed", seed, 0, MAX_SEED, whole=True)
 
 
+def check_max_rows(max_rows: int | None) -> None:
+    _in_range("max_rows", max_rows, 1, 1024, whole=True)
+
+
 def _in_range(name: str, value: float | None, low: float, high: float, whole: bool = False) -> None:
     if value is None:
         return
     is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    if not is_number or not low <= value <= high or (whole and int(value) != value):
+    if not is_number or not math.isfinite(value) or not low <= value <= high or (whole and int(value) != value):
         kind = "a whole number" if whole else "a number"
         raise RequestError(f"{name} is {value!r}; it must be {kind} from {low} to {high}.")

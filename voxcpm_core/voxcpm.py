@@ -20,7 +20,7 @@ from .engine import Engine
 from .errors import EngineError, RequestError, UnsupportedError
 from .generation import Generation
 from .jobs import JobMaker
-from .request import MAX_SEED, Clip, SpeechRequest, Take
+from .request import MAX_SEED, Clip, SpeechRequest, Take, check_max_rows, check_seed
 from .text import SpokenText, split_control
 from .tokenizer import Tokenizer
 
@@ -50,6 +50,7 @@ class VoxCPM:
         ``zipenhancer_model_path``, ``enable_denoiser``, ``optimize`` and ``lora_config`` are accepted for scripts
         written for the reference package and change nothing: rank and alpha come from the adapter's own files.
         """
+        check_max_rows(max_rows)
         folder = Path(voxcpm_model_path).expanduser()
         on_progress("reading the checkpoint", None)
         config = read_config(folder)
@@ -217,7 +218,7 @@ class VoxCPM:
         """
         if request is not None and fields:
             raise RequestError(f"A request is given, and also {', '.join(fields)}; give one or the other.")
-        if n < 1 or seeds == []:
+        if n < 1 or (seeds is not None and len(seeds) == 0):
             raise RequestError("There is nothing to speak: no take was asked for.")
         request = request or SpeechRequest(**fields)
         if seeds is None:
@@ -244,9 +245,14 @@ class VoxCPM:
 
         Everything about the requests is checked here, before any model work; raises RequestError and its kinds.
         """
+        for seed in seeds if seeds is not None else []:
+            check_seed(seed)
+        seeds = None if seeds is None else [int(seed) for seed in seeds]
         if isinstance(requests, SpeechRequest):
             seeds = seeds or [requests.seed if requests.seed is not None else random_seed()]
             jobs = [self._jobs.job(requests, list(enumerate(seeds)))]
+        elif not all(isinstance(request, SpeechRequest) for request in requests):
+            raise RequestError("A batch is a list of SpeechRequest, one for each text.")
         else:
             if seeds is not None and len(seeds) != len(requests):
                 raise RequestError(f"{len(seeds)} seeds for {len(requests)} requests; give one for each, or none.")
@@ -255,7 +261,8 @@ class VoxCPM:
             seeds = given
         if not jobs:
             raise RequestError("There is nothing to speak: the list of requests is empty.")
-        generation = Generation(list(seeds))
+        generation = Generation([int(seed) for seed in seeds])
+        generation.owner = self
         self._engine.submit(jobs, generation)
         return generation
 

@@ -286,6 +286,19 @@ def test_a_model_lives_as_long_as_what_it_makes(v2_48k, torch_threads):
     assert len(list(generation)) == 8
 
 
+def test_a_program_that_ends_while_the_model_works_ends_cleanly(v2_48k):
+    script = (
+        "import sys; from voxcpm_core import VoxCPM, SpeechRequest\n"
+        "g = VoxCPM.from_pretrained(sys.argv[1], device='cpu').start(SpeechRequest('hello ' * 30, min_len=900))\n"
+        "if sys.argv[2] == 'later': s = iter(g); next(s), next(s)\n"
+        "if sys.argv[2] == 'dropped': del g\n"
+    )
+    root = Path(__file__).resolve().parents[1]
+    for how in ("at once", "later", "dropped"):
+        made = subprocess.run([sys.executable, "-c", script, str(v2_48k.path), how], cwd=root, capture_output=True)
+        assert made.returncode == 0, made.stderr.decode()
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_forked_process_is_told_to_load_its_own(model):
     child = os.fork()

@@ -10,10 +10,12 @@ with the same reference share its prefix.
 
 from __future__ import annotations
 
+import atexit
 import logging
 import queue
 import threading
 import time
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
@@ -35,6 +37,7 @@ from .tokenizer import Tokenizer
 log = logging.getLogger(__name__)
 
 _CACHED_VOICES = 16
+_running: weakref.WeakSet[Engine] = weakref.WeakSet()
 
 
 @dataclass
@@ -109,6 +112,7 @@ class Engine:
         self._closed = False
         self._gate = threading.Lock()  # nothing may be put into the inbox after the end mark
         self._thread = threading.Thread(target=self._run, name="voxcpm-engine", daemon=True)
+        _running.add(self)
         self._thread.start()
 
     # ---- any thread
@@ -345,6 +349,13 @@ class Engine:
         except BaseException as error:
             call.error = error
         call.done.set()
+
+
+@atexit.register
+def _close_all() -> None:
+    """No thread may be inside torch when the interpreter goes: that aborts the process."""
+    for engine in list(_running):
+        engine.close()
 
 
 def _cached(cache: OrderedDict, key: Hashable, make: Callable[[], object]) -> object:

@@ -67,4 +67,5 @@ class Generation:
         self.takes[row] = take
         self._chunks.put((row, None))
         if all(take is not None for take in self.takes):
+            self.owner = None
             self._done.set()

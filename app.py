@@ -9,12 +9,17 @@ import argparse
 import logging
 import os
 import shutil
+import signal
+import socket
 import sys
 import threading
-from collections.abc import Callable
-from ipaddress import ip_address
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+from studio.hosts import is_local
 
 log = logging.getLogger("app")
 
@@ -28,7 +33,7 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="VoxCPM Studio: a text becomes takes, takes become a recording.")
     host, port = os.environ.get("GRADIO_SERVER_NAME", "127.0.0.1"), os.environ.get("GRADIO_SERVER_PORT", "7860")
     parser.add_argument("--host", default=host, help="address to listen on (default: 127.0.0.1, this machine only)")
-    parser.add_argument("--port", type=int, default=port, help="default: 7860")
+    parser.add_argument("--port", type=port_number, default=port, help="default: 7860")
     parser.add_argument("--model", default="auto", help="auto, nano, a folder, or a model of the hub (default: auto)")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1, mps ... (default: auto)")
     parser.add_argument("--dtype", default="auto", help="auto, float32 or bfloat16 (default: auto)")
@@ -43,12 +48,64 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def is_local(host: str) -> bool:
-    """Whether only this machine can reach ``host``."""
+def port_number(text: str) -> int:
+    if text.isascii() and text.isdecimal() and len(text) < 6 and 0 < int(text) < 65536:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a port. Use a whole number from 1 to 65535, for example 7860.")
+
+
+def why_not_listening(host: str, port: int) -> str:
+    """Why the studio cannot listen there, as a sentence; "" when it can."""
     try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except (OSError, UnicodeError) as error:
+        return f"The host {host} cannot be found ({error}). Use --host 127.0.0.1, or an address of this machine."
+    with socket.socket(family, kind, protocol) as probe:
+        if os.name == "posix":  # elsewhere it would take a port that is in use
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(address)
+        except OSError as error:
+            return f"The studio cannot listen on {host}:{port} ({error}). Choose another --port or --host."
+    return ""
+
+
+def unusable_proxies() -> dict[str, str]:
+    """Proxy variables of the environment that httpx, and gradio with it, ends with an error on."""
+    usable = ["http", "https"] + (["socks5", "socks5h"] if find_spec("socksio") else [])
+    found = {}
+    for name, value in os.environ.items():
+        scheme = value.partition("://")[0].lower() if "://" in value else "http"
+        if name.lower() in ("http_proxy", "https_proxy", "all_proxy") and value and scheme not in usable:
+            found[name] = value
+    return found
+
+
+@contextmanager
+def without_unusable_proxies() -> Iterator[None]:
+    """While gradio starts: it needs no proxy. The hub gets them back."""
+    hidden = unusable_proxies()
+    if hidden:
+        log.warning(
+            "%s: the page does without this proxy, which it cannot use. Downloads may need `pip install socksio`.",
+            ", ".join(sorted(hidden)),
+        )
+    for name in hidden:
+        del os.environ[name]
+    try:
+        yield
+    finally:
+        os.environ.update(hidden)
+
+
+def ended_by_signal() -> threading.Event:
+    """Set when the system or the terminal asks the program to end; Ctrl-C stays what it is."""
+    asked = threading.Event()
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number and signal.getsignal(number) is not signal.SIG_IGN:  # nohup
+            signal.signal(number, lambda *_: asked.set())
+    return asked
 
 
 def prepare_environment(data_dir: Path) -> None:
@@ -113,6 +170,16 @@ def model_loader(options: argparse.Namespace) -> Callable[[Any], Any]:
     return load
 
 
+def open_page(options: argparse.Namespace, synthesizer: Any, store: Any) -> tuple[Any, str]:
+    """The page, served on a thread of its own, and its address. Raises OSError when it cannot listen."""
+    with without_unusable_proxies():
+        from studio.ui.page import build_page, launch
+
+        page, context = build_page(synthesizer, store, shared=not is_local(options.host))
+        address = launch(page, context, host=options.host, port=options.port, open_browser=options.open)
+    return page, address
+
+
 def main(arguments: list[str] | None = None) -> int:
     options = parse_arguments(arguments)
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
@@ -123,6 +190,10 @@ def main(arguments: list[str] | None = None) -> int:
     from studio.store import Store, StoreError
     from studio.synthesizer import Synthesizer
 
+    trouble = why_not_listening(options.host, options.port)
+    if trouble:
+        log.error("%s", trouble)
+        return 1
     try:
         store = Store(options.data_dir)
     except StoreError as error:
@@ -130,26 +201,28 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     prepare_environment(store.data_dir)
     put_ffmpeg_on_path(store.data_dir / "bin")
-    from studio.ui.page import build_page, launch
-
     synthesizer = Synthesizer(store, model_loader(options))
-    page, context = build_page(synthesizer, store, shared=not is_local(options.host))
     try:
-        address = launch(page, context, host=options.host, port=options.port, open_browser=options.open)
+        page, address = open_page(options, synthesizer, store)
     except OSError as error:
         log.error("The studio cannot listen on %s:%s (%s). Choose another --port.", options.host, options.port, error)
         return 1
+    asked_to_end = ended_by_signal()
     synthesizer.load()
     if not is_local(options.host):
         log.warning(OPEN_WARNING, options.host)
     log.info("VoxCPM Studio is at %s", address)
     try:
-        threading.Event().wait()
+        while not asked_to_end.wait(1):  # Windows hears Ctrl-C between two waits only
+            pass
+        log.info("Closing.")
     except KeyboardInterrupt:
         log.info("Closing.")
     finally:
-        page.close(verbose=False)
-        synthesizer.close()
+        from studio.ui.page import close
+
+        synthesizer.close()  # before the page: the listeners of running takes bring them home
+        close(page)
         synthesizer.wait(5)  # a program that ends in the middle of loading torch ends with an abort
         store.close()
     return 0

@@ -178,6 +178,7 @@
     const status = $(".vx-status");
     if (status && status.dataset.state !== lastState) {
       lastState = status.dataset.state;
+      clicked = -Infinity; // the server has answered, and its answer switched the buttons
       if (lastState === "starting") startLive();
       announce($(".vx-state", status)?.innerText || "");
     }
@@ -218,6 +219,15 @@
       }, () => {});
     },
   };
+  /* One run per click: until the server has switched the buttons off, a second click is not passed on. */
+  let clicked = -Infinity;
+  window.addEventListener("click", (event) => {
+    if (!event.target.closest?.("#vx-generate, #vx-reroll")) return;
+    if ($("#vx-generate")?.disabled || performance.now() - clicked < 3000) {
+      event.stopImmediatePropagation();
+      event.preventDefault();
+    } else clicked = performance.now();
+  }, true);
   document.addEventListener("click", (event) => {
     const button = event.target.closest("[data-act]");
     if (button && actions[button.dataset.act]) return actions[button.dataset.act](button);

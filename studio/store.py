@@ -18,13 +18,14 @@ import os
 import sqlite3
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from studio.takes import TakeRecord, is_take_id, utc_text
+from studio.takes import TakeRecord, hidden_owner, is_take_id, readable, utc_text
 from voxcpm_core.audio import wav_bytes
 from voxcpm_core.errors import VoxCPMError
 
@@ -33,7 +34,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-BUSY_SECONDS = 30.0  # how long one process waits for another one's write
+PATIENCE_SECONDS = 8.0  # how long a write is tried while another program holds the database
+TRY_SECONDS = 0.5  # of that, how long one try may keep the other threads of this process waiting
+PAUSE_SECONDS = 0.05  # between two tries: the other threads' turn
+SEARCH_WORDS = 32  # words of a search that count; SQLite refuses conditions without end
+SEARCH_CHARACTERS = 2000
+KEPT = "unlisted-"  # begins the name of audio that has no row but is kept
 
 
 class StoreError(VoxCPMError, RuntimeError):
@@ -64,10 +70,21 @@ def _ratings(db: sqlite3.Connection) -> None:
     )
 
 
+def _hidden_owners(db: sqlite3.Connection) -> None:
+    """What a browser knows itself by is not kept, only its hash, and no recipe tells it."""
+    db.create_function("hidden_owner", 1, lambda owner: owner if owner == "local" else hidden_owner(owner))
+    db.execute("UPDATE takes SET session = hidden_owner(session)")
+    for number, recipe in db.execute("SELECT number, recipe FROM takes").fetchall():
+        known = {name: value for name, value in json.loads(recipe).items() if name != "session"}
+        text = json.dumps(known, ensure_ascii=False)
+        db.execute("UPDATE takes SET recipe = ? WHERE number = ?", (text, number))
+
+
 # Applied in this order, each once. A released entry is never edited, moved or removed: a change is a new one.
 MIGRATIONS: list[tuple[str, Callable[[sqlite3.Connection], None]]] = [
     ("takes", _takes),
     ("ratings", _ratings),
+    ("hidden owners", _hidden_owners),
 ]
 
 
@@ -90,16 +107,15 @@ class Store:
             except BaseException:
                 self._db.close()
                 raise
+            self._db.execute(f"PRAGMA busy_timeout = {TRY_SECONDS * 1000:.0f}")
         except (OSError, sqlite3.Error) as error:
-            raise StoreError(
-                f"The data folder {self.data_dir} cannot be used ({error}). "
-                "Choose a folder that you can write to with --data-dir."
-            ) from error
+            raise StoreError(f"The data folder {self.data_dir} cannot be used{_remedy(error)}") from error
 
     def save_take(self, record: TakeRecord, samples: np.ndarray) -> TakeRecord:
         """Write a take's audio (float [n]) and then its row; returns the record with file name and file hash.
 
         Raises StoreError with a sentence when the disk refuses; no row is left then, and no file after the next start.
+        When only the row cannot be written, the audio is kept under a name that the sentence tells.
         """
         path = self._path(record.id)
         data = wav_bytes(samples, record.sample_rate)
@@ -108,11 +124,26 @@ class Store:
             with self._writing() as db:
                 _insert(db, record)
                 write_once(path, data)
-        except (OSError, sqlite3.Error) as error:
-            raise StoreError(
-                f"The take could not be saved in {self.data_dir} ({error}). Free some space and try again."
-            ) from error
+        except sqlite3.Error as error:
+            raise self._row_refused(path, data, error) from error
+        except OSError as error:
+            raise self._disk_refused(error) from error
         return record
+
+    def _row_refused(self, path: Path, data: bytes, error: sqlite3.Error) -> StoreError:
+        kept = path.with_name(KEPT + path.name)
+        try:
+            write_once(kept, data)
+        except OSError as full:
+            return self._disk_refused(full)
+        why = "another program holds its database" if _is_locked(error) else str(error)
+        return StoreError(
+            f"The take could not be put into the list of takes ({why}), but its audio is kept: "
+            f"{kept.parent.name}/{kept.name} in the data folder. Close what else uses the folder and try again."
+        )
+
+    def _disk_refused(self, error: OSError) -> StoreError:
+        return StoreError(f"The take could not be saved in {self.data_dir} ({error}). Free some space and try again.")
 
     def take(self, take_id: str, session: str | None = None) -> TakeRecord:
         """One take's record. Raises StoreError when there is none (or it is another session's)."""
@@ -132,8 +163,7 @@ class Store:
         """How many takes :meth:`takes` would list in all."""
         where, values = _matching(query)
         where, values = _of_session(where, values, session)
-        with self._lock:
-            return self._db.execute(f"SELECT count(*) FROM takes {where}", values).fetchone()[0]
+        return self._read(f"SELECT count(*) FROM takes {where}", values)[0][0]
 
     def audio_path(self, take_id: str, session: str | None = None) -> Path:
         """The take's WAV file. Raises StoreError when the take or its file is gone."""
@@ -171,29 +201,53 @@ class Store:
     ) -> list[TakeRecord]:
         where, values = _of_session(where, values, session)
         rated = "takes LEFT JOIN ratings ON take_id = takes.id"
-        sql = f"SELECT recipe, coalesce(rating, 0) FROM {rated} {where} {tail}"
-        with self._lock:
-            rows = self._db.execute(sql, [*values, *(tail_values or [])]).fetchall()
-        return [TakeRecord.from_recipe(json.loads(recipe), rating) for recipe, rating in rows]
+        sql = f"SELECT recipe, coalesce(rating, 0), session FROM {rated} {where} {tail}"
+        rows = self._read(sql, [*values, *(tail_values or [])])
+        return [TakeRecord.from_recipe(json.loads(recipe), rating, owner) for recipe, rating, owner in rows]
+
+    def _read(self, sql: str, values: list) -> list[tuple]:
+        try:
+            with self._lock:
+                return self._db.execute(sql, values).fetchall()
+        except (sqlite3.Error, OverflowError) as error:  # a number that is too large for SQLite
+            raise StoreError(f"The list of takes cannot be read{_remedy(error)}") from error
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        with self._lock:
-            self._db.execute("BEGIN IMMEDIATE")
+        self._begin()
+        try:
+            yield self._db
+            self._db.execute("COMMIT")
+        except BaseException:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise
+        finally:
+            self._lock.release()
+
+    def _begin(self) -> None:
+        """Begin a transaction and keep the lock. While another program writes, the lock is given back between tries."""
+        patient_until = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            self._lock.acquire()
             try:
-                yield self._db
-                self._db.execute("COMMIT")
-            except BaseException:
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
-                raise
+                self._db.execute("BEGIN IMMEDIATE")
+                return
+            except BaseException as error:
+                self._lock.release()
+                if not _is_locked(error) or time.monotonic() >= patient_until:
+                    raise
+            time.sleep(PAUSE_SECONDS)
 
     def _prepare(self) -> None:
         with self._writing() as db:
-            self._migrate(db)
-            self._remove_strays(db)
+            if self._migrate(db):
+                self._keep_strays()
+            else:
+                self._remove_strays(db)
 
-    def _migrate(self, db: sqlite3.Connection) -> None:
+    def _migrate(self, db: sqlite3.Connection) -> bool:
+        """Bring the database up to date. Returns whether it is a new one."""
         db.execute("CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied TEXT NOT NULL)")
         applied = {name for (name,) in db.execute("SELECT name FROM migrations")}
         unknown = applied - {name for name, _ in MIGRATIONS}
@@ -207,6 +261,14 @@ class Store:
             if name not in applied:
                 migrate(db)
                 db.execute("INSERT INTO migrations VALUES (?, ?)", (name, utc_text()))
+        return not applied
+
+    def _keep_strays(self) -> None:
+        """A new database beside audio: the old one was lost or moved away, and its takes must not go, too."""
+        for path in list(self.takes_dir.glob("*.wav")):
+            if is_take_id(path.stem):
+                path.rename(path.with_name(KEPT + path.name))
+                logger.warning("%s has no row in the new database; it is kept as %s%s", path.name, KEPT, path.name)
 
     def _remove_strays(self, db: sqlite3.Connection) -> None:
         """Remove files that a crash left without a row. Only names of our own making are touched."""
@@ -253,11 +315,30 @@ def _remove(path: Path) -> None:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    db = sqlite3.connect(path, timeout=PATIENCE_SECONDS, isolation_level=None, check_same_thread=False)
     db.execute("PRAGMA journal_mode = WAL")  # other processes read while one writes
     db.execute("PRAGMA synchronous = FULL")
     db.execute("PRAGMA foreign_keys = ON")
     return db
+
+
+def _is_locked(error: BaseException) -> bool:
+    return isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
+
+
+def _remedy(error: Exception) -> str:
+    """How a sentence about the database ends: what is wrong with it, and what helps."""
+    if _is_locked(error):
+        return (
+            ": another program holds its database (database is locked). Close that program and try again, "
+            "or choose another folder with --data-dir."
+        )
+    if type(error) is sqlite3.DatabaseError:
+        return (
+            f": its database studio.sqlite3 is damaged ({error}). Move that file somewhere else and start again; the "
+            "audio in the folder takes stays. Or choose another folder with --data-dir."
+        )
+    return f" ({error}). Choose a folder that you can write to with --data-dir."
 
 
 def _insert(db: sqlite3.Connection, record: TakeRecord) -> None:
@@ -270,7 +351,7 @@ def _insert(db: sqlite3.Connection, record: TakeRecord) -> None:
 
 def _matching(query: str) -> tuple[str, list]:
     conditions, values = [], []
-    for word in query.split():
+    for word in readable(query[:SEARCH_CHARACTERS]).split()[:SEARCH_WORDS]:
         pattern = "%" + word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
         conditions.append("(spoken_text LIKE ? ESCAPE '\\' OR control LIKE ? ESCAPE '\\')")
         values += [pattern, pattern]

@@ -16,6 +16,7 @@ from typing import Any
 from studio.events import Event, ModelStatus, Started
 from studio.speaking import Job, origin_of, sentence
 from studio.store import Store
+from studio.takes import readable
 from voxcpm_core import Generation, SpeechRequest, SpokenText, VoxCPM
 from voxcpm_core.errors import EngineError, VoxCPMError
 from voxcpm_core.text import prepare_text
@@ -80,7 +81,7 @@ class Synthesizer:
 
         Raises TextError for nothing to speak.
         """
-        model = self._model
+        model, text, control = self._model, readable(text or ""), readable(control or "")
         if model is None:
             return prepare_text(text, control, normalize=normalize)
         return model.prepare(SpeechRequest(text=text, control=control, normalize=normalize))
@@ -101,6 +102,7 @@ class Synthesizer:
         sentence for users) at the first ``next``; after Started nothing is raised.
         """
         model = self._ready_model()
+        request = replace(request, text=readable(request.text or ""), control=readable(request.control or ""))
         request, origin = origin_of(model, request, tab, session)
         generation = _start(model, request, seeds)
         job = Job(generation, model, origin, self.store)

@@ -6,6 +6,7 @@ lives beside it in the store and is only shown through :attr:`TakeRecord.rating`
 
 from __future__ import annotations
 
+import hashlib
 import platform
 import re
 import secrets
@@ -32,7 +33,7 @@ class TakeRecord:
 
     id: str
     created: str  # UTC, ISO 8601 with milliseconds
-    session: str
+    session: str  # whose take it is: "local", or a hash (see hidden_owner)
     tab: str
 
     # What was asked, as it was typed ...
@@ -92,19 +93,19 @@ class TakeRecord:
         return self.ended_by != "stop"
 
     def recipe(self) -> dict[str, Any]:
-        """Everything but the rating, ready for JSON."""
+        """Everything but the rating and whose take it is, ready for JSON."""
         recipe = asdict(self)
-        del recipe["rating"]
+        del recipe["rating"], recipe["session"]
         recipe["notes"] = list(self.notes)
         return recipe
 
     @classmethod
-    def from_recipe(cls, recipe: dict[str, Any], rating: int = 0) -> TakeRecord:
+    def from_recipe(cls, recipe: dict[str, Any], rating: int = 0, session: str = "local") -> TakeRecord:
         """The record of a stored recipe. Fields that this version does not know are left out."""
         known = {f.name for f in fields(cls)}
         values = {name: value for name, value in recipe.items() if name in known}
         values["notes"] = tuple(values.get("notes", ()))
-        return cls(**{**values, "rating": rating})
+        return cls(**{**values, "rating": rating, "session": session})
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,16 @@ def new_take_id(now: datetime | None = None) -> str:
 def is_take_id(value: object) -> bool:
     """Whether ``value`` looks like a take id; nothing with a separator, a dot or a drive letter does."""
     return isinstance(value, str) and TAKE_ID.fullmatch(value) is not None
+
+
+def hidden_owner(owner: str) -> str:
+    """The name under which a visitor's takes are kept. It opens nothing: only who knows ``owner`` gets to it."""
+    return hashlib.sha256(readable(owner).encode()).hexdigest()
+
+
+def readable(text: str) -> str:
+    """``text`` without lone surrogates, which no file and no database takes."""
+    return text.encode("utf-8", "ignore").decode("utf-8")
 
 
 def mode_of(request: SpeechRequest, control: str) -> str:

@@ -119,6 +119,35 @@ def test_a_data_folder_that_cannot_be_used_ends_with_a_sentence(tmp_path: Path, 
     assert "--data-dir" in caplog.text
 
 
+@pytest.mark.parametrize("port", ["99999", "0", "-1", "http", "7860.5"])
+def test_a_port_that_is_none_is_a_sentence(port: str, capsys) -> None:
+    with pytest.raises(SystemExit):
+        app.parse_arguments([f"--port={port}"])
+    assert f"'{port}' is not a port. Use a whole number from 1 to 65535" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("host", ["no-such-host.invalid", "x" * 70])
+def test_a_host_that_cannot_be_found_is_named(host: str, tmp_path: Path, caplog) -> None:
+    assert app.main(["--host", host, "--data-dir", str(tmp_path / "data")]) == 1
+    assert f"The host {host} cannot be found" in caplog.text and not (tmp_path / "data").exists()
+
+
+def test_proxies_that_gradio_cannot_use_are_hidden_while_it_starts(monkeypatch, caplog) -> None:
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
+        for spelled in (name, name.upper()):
+            monkeypatch.delenv(spelled, raising=False)
+    monkeypatch.setenv("ALL_PROXY", "socks://127.0.0.1:9")
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("http_proxy", "socks5h://127.0.0.1:9")
+    monkeypatch.setattr(app, "find_spec", lambda name: None)
+    before = dict(os.environ)
+    with app.without_unusable_proxies():
+        assert "ALL_PROXY" not in os.environ and "http_proxy" not in os.environ and "HTTPS_PROXY" in os.environ
+        httpx.Client().close()
+    assert dict(os.environ) == before
+    assert len(caplog.records) == 1 and "ALL_PROXY, http_proxy" in caplog.text
+
+
 @contextmanager
 def started(*arguments: str, folder: Path, **environment: str) -> Iterator[SimpleNamespace]:
     """The program in a process of its own; its address, and its output once it has been stopped."""
@@ -150,8 +179,10 @@ def answers(run: SimpleNamespace, seconds: float) -> httpx.Response:
 
 @pytest.mark.slow
 def test_the_page_is_up_offline_behind_a_dead_proxy_on_this_machine_only(tmp_path: Path) -> None:
-    dead = "http://127.0.0.1:9"
-    with started("--model", "nano", folder=tmp_path / "data", HTTP_PROXY=dead, HTTPS_PROXY=dead, ALL_PROXY=dead) as run:
+    dead, socks = "http://127.0.0.1:9", "socks://127.0.0.1:9"
+    with started(
+        "--model", "nano", folder=tmp_path / "data", HTTP_PROXY=dead, HTTPS_PROXY=dead, ALL_PROXY=socks
+    ) as run:
         began = time.monotonic()
         page = answers(run, 60)  # 30 s at the most on a machine that does nothing else
         while "VoxCPM Studio is at" not in run.log.read_text() and time.monotonic() - began < 60:
@@ -161,6 +192,10 @@ def test_the_page_is_up_offline_behind_a_dead_proxy_on_this_machine_only(tmp_pat
         for address in others - {"127.0.0.1", "127.0.1.1"}:
             with pytest.raises(OSError):
                 socket.create_connection((address, run.port), timeout=2).close()
+        foreign = httpx.get(run.url, headers={"Host": "attacker.example"}, trust_env=False)
+        assert foreign.status_code == 403 and "localhost" in foreign.text
+    if os.name == "posix":  # the system asks the program to end as Ctrl-C does
+        assert run.process.returncode == 0 and "Closing." in run.err
     assert run.out == b"" and run.url.rstrip("/") in run.err and "Traceback" not in run.err
     assert (tmp_path / "data" / "studio.sqlite3").exists()
 

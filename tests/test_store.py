@@ -21,7 +21,7 @@ import pytest
 
 from studio import store as store_module
 from studio.store import MIGRATIONS, Store, StoreError, default_data_dir, write_once
-from studio.takes import TakeRecord, is_take_id, new_take_id, utc_text
+from studio.takes import TakeRecord, hidden_owner, is_take_id, new_take_id, utc_text
 
 ROOT = Path(__file__).resolve().parents[1]
 TONE = (0.3 * np.sin(np.arange(4800) / 10)).astype(np.float32)
@@ -195,6 +195,67 @@ def test_a_full_disk_leaves_nothing_and_says_so(store: Store, monkeypatch: pytes
     assert store.count() == 1
 
 
+@pytest.fixture
+def held(store: Store, monkeypatch: pytest.MonkeyPatch):
+    """The database, held by another program; the store is patient for a moment only."""
+    monkeypatch.setattr(store_module, "PATIENCE_SECONDS", 0.7)
+    store._db.execute("PRAGMA busy_timeout = 50")
+    other = sqlite3.connect(store.data_dir / "studio.sqlite3", isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    yield other
+    other.close()
+
+
+def test_a_held_database_costs_the_row_and_not_the_audio(store: Store, held: sqlite3.Connection) -> None:
+    record = make_record()
+    with pytest.raises(StoreError, match=rf"another program holds.*takes/unlisted-{record.id}\.wav"):
+        store.save_take(record, TONE)
+    held.execute("ROLLBACK")
+    Store(store.data_dir).close()  # the next start does not take it for a stray
+    assert [path.name for path in store.takes_dir.iterdir()] == [f"unlisted-{record.id}.wav"]
+    assert len(store.takes()) == 0 and store.save_take(make_record(), TONE).file_name
+
+
+def test_a_database_that_comes_free_gets_the_take_and_readers_do_not_wait(store, held) -> None:
+    saving = threading.Thread(target=lambda: store.save_take(make_record(), TONE))
+    began = time.monotonic()
+    saving.start()
+    time.sleep(0.1)
+    assert store.takes() == [] and time.monotonic() - began < 0.5
+    held.execute("ROLLBACK")
+    saving.join(5)
+    assert store.count() == 1
+
+
+def test_a_lost_database_does_not_cost_the_audio(tmp_path: Path) -> None:
+    with closing(Store(tmp_path)) as store:
+        saved = store.save_take(make_record(), TONE)
+    (tmp_path / "studio.sqlite3").write_bytes(b"this is not a database, whatever its name says" * 50)
+    with pytest.raises(StoreError, match="is damaged.*Move that file"):
+        Store(tmp_path)
+    (tmp_path / "studio.sqlite3").unlink()
+    for _ in range(2):
+        Store(tmp_path).close()
+    assert [path.name for path in (tmp_path / "takes").iterdir()] == [f"unlisted-{saved.file_name}"]
+
+
+def test_owners_that_were_stored_are_hidden(tmp_path: Path) -> None:
+    record, own = make_record(session="a" * 32), make_record()
+    with closing(Store(tmp_path)) as store:
+        for take in (record, own):
+            store.save_take(take, TONE)
+        for take in (record, own):  # as it was written before
+            old = json.dumps({**take.recipe(), "session": take.session})
+            store._db.execute("UPDATE takes SET recipe = ? WHERE id = ?", (old, take.id))
+        store._db.execute("DELETE FROM migrations WHERE name = 'hidden owners'")
+    with closing(Store(tmp_path)) as store:
+        assert [take.id for take in store.takes()] == [own.id, record.id]
+        assert [take.id for take in store.takes(session=hidden_owner("a" * 32))] == [record.id]
+        assert store.takes(session="a" * 32) == [] and len(store.takes(session="local")) == 1
+        recipes = store._db.execute("SELECT group_concat(recipe || session) FROM takes").fetchone()[0]
+        assert "a" * 32 not in recipes and '"session"' not in recipes
+
+
 def test_saving_an_id_twice_keeps_the_first(store: Store) -> None:
     first = store.save_take(make_record(), TONE)
     with pytest.raises(StoreError):
@@ -329,7 +390,7 @@ def test_a_folder_of_a_newer_version_is_refused(tmp_path: Path, monkeypatch: pyt
 
 def test_migration_names_are_unique_and_the_released_ones_stay_in_order() -> None:
     names = [name for name, _ in MIGRATIONS]
-    assert names[:2] == ["takes", "ratings"]
+    assert names[:3] == ["takes", "ratings", "hidden owners"]
     assert len(set(names)) == len(names)
 
 

@@ -315,7 +315,7 @@ def test_the_recipe_is_complete(studio, tmp_path) -> None:
     assert {name: getattr(record, name) for name in expected} == expected
     assert record.versions["numpy"] == np.__version__
     assert {"torch", "python", "voxcpm_core"} <= set(record.versions)
-    assert set(record.recipe()) == {field.name for field in fields(TakeRecord)} - {"rating"}
+    assert set(record.recipe()) == {field.name for field in fields(TakeRecord)} - {"rating", "session"}
 
 
 def test_an_adapter_that_is_switched_off_is_not_in_the_recipe(studio) -> None:

@@ -12,16 +12,24 @@ from types import SimpleNamespace
 import gradio as gr
 import numpy as np
 import pytest
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+from starlette.testclient import TestClient
 
 from studio import pictures
 from studio.events import Finished, ModelStatus, Progress
+from studio.hosts import OnlyThisMachine
 from studio.store import Store, StoreError
 from studio.synthesizer import Synthesizer
 from studio.takes import TakeRecord
 from studio.ui import i18n, look, markup, take_markup
 from studio.ui.context import Context
+from studio.ui.endpoint import tts_function
 from studio.ui.media import Media, file_name, join_wavs, levels, outline, thinned
 from studio.ui.settings import SettingError, Settings, default_settings, parse_seed, remember, remembered, summary
+from studio.ui.takes_list import TakesHandlers
+from studio.ui.tts import Shown, TTSHandlers
 from tests.fakes import Defaults, SineModel, SpeechRequest
 from voxcpm_core.audio import wav_bytes
 from voxcpm_core.text import prepare_text
@@ -182,7 +190,10 @@ def test_a_hostile_take_stays_text(context: Context) -> None:
         assert "<img src=x" not in piece and "&lt;img src=x" in piece
 
 
-@pytest.mark.parametrize("state", ["idle", "starting", "speaking", "stopping", "stop", "limit", "cancelled", "error"])
+STATES = "idle waiting unsaved starting speaking stopping stop limit cancelled error".split()
+
+
+@pytest.mark.parametrize("state", STATES)
 def test_every_state_has_a_shape_and_a_word_in_both_languages(state: str) -> None:
     for language in ("en", "zh"):
         line = markup.status_line(state, language, Progress(0, 3, 0.48, 0.5), seed=9)
@@ -278,14 +289,164 @@ def test_addresses_differ_between_takes_and_processes(context: Context) -> None:
 
 def test_alone_one_sees_everything_in_company_ones_own(context: Context) -> None:
     shared = Context(context.synthesizer, context.store, context.media, shared=True)
-    mine, yours = take(context, session="me"), take(context, session="you")
+    mine, yours = (take(context, session=shared.session(owner)) for owner in ("me", "you"))
     assert context.take(yours.id, "me").id == yours.id
     assert shared.take(mine.id, "me").id == mine.id
     with pytest.raises(StoreError):
         shared.take(yours.id, "me")
     with pytest.raises(StoreError):
         shared.take(mine.id, None, asking())
-    assert shared.session(None, asking()) == "s1" and context.session("me") == "local"
+    assert shared.session(None, asking()) == shared.session("s1") and context.session("me") == "local"
+
+
+def test_nothing_that_is_shown_or_stored_opens_a_visitors_list(context: Context) -> None:
+    shared = Context(context.synthesizer, context.store, context.media, shared=True)
+    owner = "0123456789abcdef0123456789abcdef"
+    record = take(context, "A secret.", session=shared.session(owner))
+    lists = TakesHandlers(shared)
+    assert "A secret." in lists.recent(owner, asking()) and owner not in lists.recent(owner, asking())
+    assert "session" not in record.recipe() and owner not in str(record)
+    for guess in (record.session, shared.session(record.session), record.id, None, ["x"]):
+        assert "A secret." not in lists.search("", 1, guess, asking())[0]
+    stored = (context.store.data_dir / "studio.sqlite3-wal").read_bytes()
+    assert record.session.encode() in stored and owner.encode() not in stored
+
+
+# ---- what may be wrong with a list
+
+
+@pytest.mark.parametrize("damaged", [b"", b"RIFF", b"no sound at all" * 9])
+def test_a_damaged_take_stays_in_the_list_without_a_picture(context: Context, damaged: bytes) -> None:
+    whole, broken = take(context, "Whole."), take(context, "Broken.")
+    context.store.audio_path(broken.id).write_bytes(damaged)
+    lists = TakesHandlers(context)
+    for shown in (lists.recent(None, asking()), lists.search("", 1, None, asking())[0]):
+        assert "Whole." in shown and "Broken." in shown and shown.count('d=""') == 1
+    with TestClient(Starlette(routes=context.media.routes())) as client:
+        answer = client.get(context.media.address(broken.id, "waveform"))
+        assert answer.status_code == 404 and f"audio of take {broken.id} is damaged" in answer.text
+        assert client.get(context.media.address(whole.id, "waveform")).status_code == 200
+
+
+def test_a_search_of_any_length_is_answered(context: Context) -> None:
+    take(context, "One word.")
+    lists = TakesHandlers(context)
+    for query in ("word " * 1200, "\ud800 word"):
+        assert "One word." in lists.search(query, 1, None, asking())[0]
+    assert "No take" in lists.search("x" * 100_000, 1, None, asking())[0]
+
+
+def test_a_list_that_cannot_be_read_is_a_sentence(context: Context) -> None:
+    context.store._db.execute("ALTER TABLE takes RENAME TO gone")
+    lists = TakesHandlers(context)
+    assert "cannot be read" in lists.recent(None, asking())
+    assert "cannot be read" in lists.search("x", 1, None, asking())[0]
+
+
+# ---- the tab's events
+
+
+def asked(
+    handlers: TTSHandlers, text: str = "Words.", seed: str = "3", control: str = "", ticket: str = ""
+) -> list[Shown]:
+    return list(handlers.speak(text, control, 2.0, 10, 1.0, False, seed, None, ticket, asking()))
+
+
+def test_a_text_beyond_all_takes_is_refused_before_any_work(context: Context, monkeypatch) -> None:
+    handlers = TTSHandlers(context)
+    monkeypatch.setattr(context.synthesizer, "preview", lambda *_: pytest.fail("it was computed"))
+    assert "too long for one take: split it" in handlers.preview("a" * 20_001, "", False, asking())
+    assert "20,001" in asked(handlers, "a" * 20_001)[-1].notice
+    assert "too long" in asked(handlers, "a", control="b" * 20_000)[-1].notice
+    monkeypatch.undo()
+    assert "20000 characters" in handlers.preview("a " * 9_999 + "aa", "", False, asking())
+
+
+def test_a_seed_of_thousands_of_digits_is_refused_and_not_remembered(context: Context) -> None:
+    handlers = TTSHandlers(context)
+    assert "is not a seed" in asked(handlers, seed="7" * 5000)[-1].notice
+    kept, panel, _ = handlers.settings_changed({}, 2.0, 10, 1.0, False, "7" * 5000, asking())
+    assert kept["sine"]["seed"] == "" and len(panel["label"]) < 100
+    old = {"sine": {"seed": "7" * 5000, "inference_timesteps": float("nan"), "cfg_value": 10**400}}
+    assert remembered(old, context.synthesizer.status) == Settings(5.0, 10, 1.0, False, "")
+    assert handlers.arrive(old, asking())[10] == ""
+    assert handlers.settings_changed({}, None, 10, 1.0, False, "", asking())[0] == gr.skip()
+
+
+def test_a_run_is_withdrawn_before_its_turn(context: Context) -> None:
+    handlers = TTSHandlers(context)
+    waiting = handlers.wait(asking())
+    assert "Waiting" in waiting.status and not waiting.generate["interactive"] and waiting.stop["interactive"]
+    stopped = handlers.stop(waiting.job, asking())
+    assert "Idle" in stopped.status and stopped.generate["interactive"] and stopped.job is None
+    assert "Done" in asked(handlers, ticket=handlers.wait(asking()).ticket)[-1].status and context.store.count() == 1
+    assert asked(handlers, ticket=waiting.ticket) == [Shown()] and context.store.count() == 1
+
+
+def test_a_take_that_was_not_saved_is_not_done(context: Context, monkeypatch) -> None:
+    def full(record, samples):
+        raise StoreError("The take could not be saved (no space).")
+
+    monkeypatch.setattr(context.store, "save_take", full)
+    end = asked(TTSHandlers(context))[-1]
+    assert "Not saved" in end.status and "Done" not in end.status and "no space" in end.notice
+
+
+def test_lone_surrogates_never_get_to_a_take(context: Context) -> None:
+    record = take(context, "Half \ud83d a pair.")
+    assert record.file_name and "Half" in record.spoken_text and record.recipe()["typed_text"] == "Half  a pair."
+    assert "Half" in TTSHandlers(context).preview("Half \ud83d", "\udc00calm", False, asking())
+
+
+# ---- the endpoint
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"seed": 1.5}, "1.5.*0 to 4294967295"),
+        ({"seed": "seven"}, "seven.*0 to 4294967295"),
+        ({"seed": True}, "True.*0 to 4294967295"),
+        ({"seed": 10**5000}, "large number.*0 to 4294967295"),
+        ({"inference_timesteps": 2.5}, "inference_timesteps is a whole number from 2 to 50, not 2.5"),
+        ({"inference_timesteps": "ten"}, "inference_timesteps is a whole number from 2 to 50, not ten"),
+        ({"cfg_value": {}}, "cfg_value is 1 to 5, not {}"),
+        ({"cfg_value": float("nan")}, "cfg_value is 1 to 5, not nan"),
+        ({"text": 5}, "text is a text, not 5"),
+        ({"control": ["calm"]}, "control is a text, not"),
+        ({"normalize": "yes"}, "normalize is true or false, not yes"),
+        ({"text": "a" * 20_001}, "too long for one take"),
+    ],
+)
+def test_a_wrong_value_from_a_program_is_named_with_its_range(context: Context, wrong: dict, said: str) -> None:
+    tts = tts_function(context, cache="")
+    with pytest.raises(gr.Error, match=said):
+        tts(**{"text": "Words.", **wrong}, request=asking())
+    assert context.store.count() == 0
+
+
+# ---- whom the page answers
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost", 200),
+        ("localhost:7860", 200),
+        ("127.0.0.1:7860", 200),
+        ("[::1]:7860", 200),
+        ("attacker.example", 403),
+        ("attacker.example:7860", 403),
+        ("127.0.0.1.attacker.example", 403),
+        ("localhost.attacker.example", 403),
+        ("[::1].attacker.example@x", 403),
+        ("", 403),
+    ],
+)
+def test_a_page_for_this_machine_answers_to_its_names_only(host: str, status: int) -> None:
+    page = Starlette(routes=[Route("/", lambda request: PlainTextResponse("here"))])
+    answer = TestClient(OnlyThisMachine(page)).get("/", headers={"Host": host})
+    assert answer.status_code == status
 
 
 # ---- look

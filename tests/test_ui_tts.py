@@ -15,6 +15,7 @@ from gradio_client import Client
 from playwright.sync_api import Browser
 
 from studio.takes import TakeRecord
+from studio.ui.tts_layout import SPEAKERS
 from tests.browser import (
     SpiedModel,
     StreamRecorder,
@@ -157,6 +158,7 @@ def test_a_playing_take_goes_on_while_another_is_made(studio: Studio, browser: B
     with opened(browser, studio.url) as page:
         speak(page, "A rather long take that plays on for quite a while.")
         speak(page, "Two.")
+        page.wait_for_selector("#vx-recent .vx-lane:first-child >> text=Two.")  # the list comes after the card
         page.evaluate("document.querySelectorAll('#vx-recent .vx-play')[1].click()")
         page.wait_for_function("document.querySelectorAll('#vx-recent .vx-lane')[1].classList.contains('is-active')")
         page.click("#vx-tabs button[role=tab]:nth-of-type(2)")
@@ -182,6 +184,57 @@ def test_a_seed_is_shown_pinned_and_rolled_again(studio: Studio, browser: Browse
         page.click("#vx-reroll")
         third = studio.store.take(next_take(page, again.id))
         assert third.seed != first.seed and field.input_value() == ""
+
+
+def test_clicks_in_one_tick_start_one_run(studio: Studio, browser: Browser) -> None:
+    with opened(browser, studio.url) as page:
+        before, asked = speak(page, "Once."), len(studio.model.requests)
+        page.evaluate("['reroll', 'generate', 'reroll'].forEach((b) => document.getElementById(`vx-${b}`).click())")
+        after = next_take(page, before)
+        assert len(studio.model.requests) == asked + 1
+        assert speak(page, "And once more.") != after and len(studio.model.requests) == asked + 2
+
+
+def test_a_run_waits_for_its_place_and_can_be_withdrawn(studio: Studio, browser: Browser) -> None:
+    studio.model.patch_delay = 0.05
+    session = f"others-{time.monotonic()}"
+
+    def occupy(number: int) -> None:
+        client = httpx.Client(timeout=60)
+        data = ["Speak forever.", "", 2.0, 10, 1.0, False, "", None, ""]
+        asked = {"data": data, "fn_index": speaking, "session_hash": f"{session}-{number}"}
+        client.post(f"{studio.url}gradio_api/queue/join", json=asked).raise_for_status()
+        with client.stream("GET", f"{studio.url}gradio_api/queue/data?session_hash={session}-{number}") as stream:
+            for _ in stream.iter_lines():
+                if enough.is_set():
+                    return
+
+    config, enough = httpx.get(f"{studio.url}config").json(), threading.Event()
+    speaking = next(d["id"] for d in config["dependencies"] if len(d["inputs"]) == 9 and d["queue"] is not False)
+    asked = len(studio.model.requests)
+    threads = [threading.Thread(target=occupy, args=(number,)) for number in range(SPEAKERS)]
+    with opened(browser, studio.url) as page:
+        for thread in threads:
+            thread.start()
+        eventually(lambda: len(studio.model.requests) == asked + SPEAKERS)
+        write(page, "Never spoken.")
+        page.click("#vx-generate")
+        wait_for_state(page, "waiting")
+        assert page.is_disabled("#vx-generate")
+        page.click("#vx-stop")
+        wait_for_state(page, "idle")
+        studio.model.patch_delay = 0.0
+        write(page, "Spoken.")
+        page.click("#vx-generate")
+        wait_for_state(page, "waiting")
+        for generation in studio.model.__dict__["generations"][-SPEAKERS:]:
+            generation.cancel()
+        enough.set()
+        record = studio.store.take(next_take(page, ""))
+        assert record.spoken_text == "Spoken."
+    for thread in threads:
+        thread.join(20)
+    assert [request.text for request in studio.model.requests[asked + SPEAKERS :]] == ["Spoken."]
 
 
 def test_a_seed_out_of_range_is_refused_with_a_sentence(studio: Studio, browser: Browser) -> None:

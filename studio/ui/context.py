@@ -8,7 +8,7 @@ import gradio as gr
 
 from studio.store import Store
 from studio.synthesizer import Synthesizer
-from studio.takes import TakeRecord
+from studio.takes import TakeRecord, hidden_owner
 from studio.ui.media import Media
 
 EVERYONE = "local"  # whose takes they are when the page is only for the person at this machine
@@ -18,7 +18,8 @@ EVERYONE = "local"  # whose takes they are when the page is only for the person 
 class Context:
     """``shared`` is True when strangers may open the page: then every browser sees its own takes only.
 
-    A browser is known by a random id that it keeps for itself (``owner``); nobody can list or guess another's.
+    A browser is known by a random id that it keeps for itself (``owner``); nobody can list or guess another's. Takes
+    are kept under a hash of it, so that nothing that is stored or shown can be used as an ``owner``.
     """
 
     synthesizer: Synthesizer
@@ -30,7 +31,8 @@ class Context:
         """The name under which a visitor's takes are stored."""
         if not self.shared:
             return EVERYONE
-        return owner or (request.session_hash if request else None) or "unknown"
+        known = owner if isinstance(owner, str) else None
+        return hidden_owner(known or (request.session_hash if request else None) or "unknown")
 
     def visible(self, owner: str | None, request: gr.Request | None = None) -> str | None:
         """What to narrow the store's answers to; None shows everything."""

@@ -17,8 +17,8 @@ from gradio.processing_utils import save_file_to_cache
 
 from studio.events import Finished
 from studio.ui.context import Context
-from studio.ui.settings import CFG_RANGE, STEPS_RANGE, SettingError, parse_seed
-from studio.ui.tts_layout import SPEAKERS
+from studio.ui.settings import CFG_RANGE, STEPS_RANGE, SettingError, check_length, parse_seed, shown
+from studio.ui.tts_layout import PROGRAMS
 from voxcpm_core import SpeechRequest
 from voxcpm_core.errors import VoxCPMError
 
@@ -30,11 +30,13 @@ def add_endpoint(context: Context) -> None:
     inputs = [
         gr.Textbox(label="text", visible=False),
         gr.Textbox("", label="control", visible=False),
-        gr.Number(None, label="seed", precision=0, visible=False),
+        gr.Number(None, label="seed", visible=False),
         gr.Number(None, label="cfg_value", visible=False),
-        gr.Number(None, label="inference_timesteps", precision=0, visible=False),
+        gr.Number(None, label="inference_timesteps", visible=False),
         gr.Checkbox(False, label="normalize", visible=False),
     ]
+    for field in inputs:  # as it was sent: gradio would round, or refuse without a word
+        field.preprocess = lambda payload: payload
     file = gr.File(label="audio", visible=False)
     outputs = [file, gr.JSON(label="recipe", visible=False)]
     gr.Button(visible=False).click(
@@ -42,8 +44,8 @@ def add_endpoint(context: Context) -> None:
         inputs,
         outputs,
         api_name="tts",
-        concurrency_limit=SPEAKERS,
-        concurrency_id="speak",
+        concurrency_limit=PROGRAMS,
+        concurrency_id="tts",
     )
 
 
@@ -86,24 +88,36 @@ def tts_function(context: Context, cache: str) -> Callable[..., tuple[str, dict[
     return tts
 
 
-def _request(
-    text: str, control: str, seed: Any, cfg_value: float | None, timesteps: int | None, normalize: bool
-) -> SpeechRequest:
-    if not (text or "").strip():
+def _request(text: Any, control: Any, seed: Any, cfg_value: Any, timesteps: Any, normalize: Any) -> SpeechRequest:
+    """What a program sent, each value looked at: a wrong one is a SettingError that names it."""
+    text, control = _kind("text", text or "", str, "a text"), _kind("control", control or "", str, "a text")
+    if not text.strip():
         raise SettingError("ask_text")
-    _within("cfg_value", cfg_value, CFG_RANGE)
-    _within("inference_timesteps", timesteps, STEPS_RANGE)
+    check_length(text, control)
+    cfg_value = _number("cfg_value", cfg_value, CFG_RANGE)
+    timesteps = _number("inference_timesteps", timesteps, STEPS_RANGE, whole=True)
     return SpeechRequest(
         text=text,
-        control=control or "",
+        control=control,
         seed=parse_seed(seed),
         cfg_value=cfg_value,
-        inference_timesteps=timesteps,
-        normalize=bool(normalize),
+        inference_timesteps=None if timesteps is None else int(timesteps),
+        normalize=_kind("normalize", normalize or False, bool, "true or false"),
     )
 
 
-def _within(name: str, value: float | None, limits: tuple[float, float]) -> None:
+def _kind(name: str, value: Any, kind: type, wanted: str) -> Any:
+    if not isinstance(value, kind):
+        raise SettingError("wrong_kind", name=name, wanted=wanted, value=shown(value)[:40])
+    return value
+
+
+def _number(name: str, value: Any, limits: tuple[float, float], whole: bool = False) -> float | None:
+    if value is None:
+        return None
     low, high = limits
-    if value is not None and not low <= value <= high:
-        raise SettingError("out_of_range", name=name, value=f"{value:g}", low=f"{low:g}", high=f"{high:g}")
+    fits = isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
+    if not fits or (whole and value != int(value)):
+        key = "whole_number" if whole else "out_of_range"
+        raise SettingError(key, name=name, value=shown(value)[:40], low=f"{low:g}", high=f"{high:g}")
+    return value

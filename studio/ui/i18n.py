@@ -101,6 +101,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "live_toggle": ("Play or pause the live sound", "播放或暂停实时声音"),
     "made_bar": ("Made and heard so far", "已生成与已播放"),
     "state_idle": ("Idle", "空闲"),
+    "state_waiting": ("Waiting", "等待中"),
     "state_starting": ("Starting", "开始"),
     "state_speaking": ("Speaking", "生成中"),
     "state_stopping": ("Stopping", "正在停止"),
@@ -108,6 +109,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "state_limit": ("Ended at the limit", "到达上限"),
     "state_cancelled": ("Stopped", "已停止"),
     "state_error": ("Failed", "失败"),
+    "state_unsaved": ("Not saved", "未保存"),
     "patches": ("patches", "块"),
     "seconds_made": ("s made", "秒已生成"),
     "rtf_title": (
@@ -143,6 +145,15 @@ WORDS: dict[str, tuple[str, str]] = {
         "“{value}” is not a seed. Use a whole number from 0 to 4294967295, or leave the field empty for a new one.",
         "“{value}”不是有效的种子。请使用 0 到 4294967295 之间的整数，或留空以使用新种子。",
     ),
+    "text_too_long": (
+        "{count} characters are too long for one take: split it. {limit} are the most.",
+        "{count} 个字符对单次录音来说过长，请拆分。最多 {limit} 个字符。",
+    ),
+    "whole_number": (
+        "{name} is a whole number from {low} to {high}, not {value}.",
+        "{name} 应为 {low} 到 {high} 之间的整数，不能是 {value}。",
+    ),
+    "wrong_kind": ("{name} is {wanted}, not {value}.", "{name} 应为{wanted}，不能是 {value}。"),
     "out_of_range": ("{name} is {low} to {high}, not {value}.", "{name} 的范围是 {low} 到 {high}，不能是 {value}。"),
     # takes
     "take": ("Take", "录音"),

@@ -22,6 +22,7 @@ LONG_SECONDS = 45
 SHORT_CHARACTERS = 4
 STATE_ICONS = {
     "idle": "ring",
+    "waiting": "dots",
     "starting": "dots",
     "speaking": "bars",
     "stopping": "dots",
@@ -29,6 +30,7 @@ STATE_ICONS = {
     "limit": "triangle",
     "cancelled": "square",
     "error": "cross",
+    "unsaved": "cross",
     "loading": "dots",
     "ready": "check",
     "failed": "cross",
@@ -240,6 +242,8 @@ def notice(kind: str, sentence: str) -> str:
 def end_notice(record: TakeRecord, language: str) -> str:
     """Why a take ended, when it did not end by itself; "" when there is nothing to say."""
     kept, message = bool(record.file_name), record.message
+    if record.seconds and message and not kept:  # it was made and could not be stored
+        return notice("error", message)
     if record.ended_by == "stop":
         return notice("warning" if kept else "error", message) if message else ""
     if record.ended_by == "error":

@@ -49,7 +49,7 @@ class Media:
         return f"{PREFIX}/{take_id}/{self._signature(take_id)}/{what}"
 
     def lane(self, take_id: str) -> str:
-        """The take's outline as an SVG path in a box of LANE_COLUMNS x 2, "" when its file is gone."""
+        """The take's outline as an SVG path in a box of LANE_COLUMNS x 2, "" when its file is gone or damaged."""
         return self._lane(take_id)
 
     def routes(self) -> list[Route]:
@@ -95,10 +95,16 @@ class Media:
 
 
 def read_wav(path: Path) -> tuple[np.ndarray, int]:
-    """A take's file as float32 [n] and its rate. Only what the store writes: 16-bit mono PCM."""
-    with wave.open(str(path), "rb") as file:
-        samples = np.frombuffer(file.readframes(file.getnframes()), "<i2")
-        return samples.astype(np.float32) / 32768, file.getframerate()
+    """A take's file as float32 [n] and its rate. Only what the store writes: 16-bit mono PCM.
+
+    Raises StoreError when the file is damaged.
+    """
+    try:
+        with wave.open(str(path), "rb") as file:
+            samples = np.frombuffer(file.readframes(file.getnframes()), "<i2")
+            return samples.astype(np.float32) / 32768, file.getframerate()
+    except (wave.Error, EOFError, OSError, ValueError) as error:
+        raise StoreError(f"The audio of take {path.stem} is damaged ({error or 'it is cut off'}).") from error
 
 
 def join_wavs(pieces: Sequence[bytes]) -> bytes:

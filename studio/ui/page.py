@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
+import threading
 from typing import Any
 
 import gradio as gr
 from gradio import audio_stream_encoder
 from starlette.middleware import Middleware
 
+from studio.hosts import OnlyThisMachine
 from studio.store import Store
 from studio.synthesizer import Synthesizer
 from studio.ui import look, markup, take_markup, takes_list, tts_layout
@@ -22,6 +25,8 @@ from studio.ui.tts_layout import POLL_SECONDS, QUIET, TTSTab
 # Fixed, so that what a browser keeps outlives the server. It hides nothing: only ids and settings are kept.
 BROWSER_KEY = "voxcpm-studio-1"
 ENCODER_START_SECONDS = 0.6
+LAST_WORDS_SECONDS = 0.5  # connections that are open then are cut
+UPLOAD_LIMIT = "64kb"  # nothing on the page is uploaded
 CACHE_SWEEP = (3600, 86400)  # seconds: gradio's own copies are looked at hourly and dropped after a day
 
 
@@ -94,6 +99,21 @@ def _let_the_encoder_start() -> None:
         audio_stream_encoder.STARTUP_WAIT = max(audio_stream_encoder.STARTUP_WAIT, ENCODER_START_SECONDS)
 
 
+def close(page: gr.Blocks) -> None:
+    """Take the page down. Open browsers hear the last of their takes; they do not hold it up for long."""
+    server = getattr(page, "server", None)
+    if server is not None:
+        timer = threading.Timer(LAST_WORDS_SECONDS, _cut_off, [server])
+        timer.daemon = True
+        timer.start()
+    page.close(verbose=False)
+
+
+def _cut_off(server: Any) -> None:
+    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # it would print a traceback per connection
+    server.force_exit = True
+
+
 def launch(
     page: gr.Blocks, context: Context, *, host: str = "127.0.0.1", port: int = 7860, open_browser: bool = False
 ) -> str:
@@ -102,6 +122,7 @@ def launch(
     gradio's run history is off: it would keep texts in the browser, and the studio has a history of its own.
     """
     _let_the_encoder_start()
+    guards = [] if context.shared else [Middleware(OnlyThisMachine)]
     _, address, _ = page.launch(
         server_name=host,
         server_port=port,
@@ -114,6 +135,7 @@ def launch(
         footer_links=["api"],
         theme=look.theme(),
         i18n=translations(),
-        app_kwargs={"routes": context.media.routes(), "middleware": [Middleware(look.EarlyHead)]},
+        max_file_size=UPLOAD_LIMIT,
+        app_kwargs={"routes": context.media.routes(), "middleware": guards + [Middleware(look.EarlyHead)]},
     )
     return address

@@ -7,7 +7,8 @@ from typing import Any
 
 import gradio as gr
 
-from studio.ui import take_markup
+from studio.store import StoreError
+from studio.ui import markup, take_markup
 from studio.ui.context import Context
 from studio.ui.i18n import label, language_of, say
 from studio.ui.look import html
@@ -32,15 +33,21 @@ class TakesHandlers:
 
     def recent(self, owner: str | None, request: gr.Request) -> str:
         language = language_of(request)
-        records = self._context.store.takes(limit=RECENT, session=self._context.visible(owner, request))
+        try:
+            records = self._context.store.takes(limit=RECENT, session=self._context.visible(owner, request))
+        except StoreError as error:
+            return markup.notice("error", str(error))
         return take_markup.lanes(records, self._context.media, language, say(language, "recent_empty"))
 
     def search(self, query: str, pages: int, owner: str | None, request: gr.Request) -> tuple[str, str, Any]:
         """The list, how many there are, and whether there are more."""
         language, query = language_of(request), (query or "").strip()
         store, session = self._context.store, self._context.visible(owner, request)
-        records = store.takes(limit=PAGE * pages, query=query, session=session)
-        count = store.count(query, session=session)
+        try:
+            records = store.takes(limit=PAGE * pages, query=query, session=session)
+            count = store.count(query, session=session)
+        except StoreError as error:
+            return markup.notice("error", str(error)), "", gr.update(visible=False)
         empty = say(language, "found_none" if query else "recent_empty")
         found = say(language, "found", shown=len(records), count=count) if count else ""
         lanes = take_markup.lanes(records, self._context.media, language, empty)

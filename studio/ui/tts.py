@@ -21,7 +21,16 @@ from studio.ui import markup, take_markup
 from studio.ui.context import Context
 from studio.ui.i18n import language_of, say
 from studio.ui.media import join_wavs, levels, thinned
-from studio.ui.settings import SettingError, Settings, default_settings, parse_seed, remember, remembered, summary
+from studio.ui.settings import (
+    SettingError,
+    Settings,
+    check_length,
+    default_settings,
+    parse_seed,
+    remember,
+    remembered,
+    summary,
+)
 from voxcpm_core import SpeechRequest
 from voxcpm_core.errors import VoxCPMError
 
@@ -29,6 +38,7 @@ logger = logging.getLogger(__name__)
 
 PAGE_INTERVAL = 0.15  # seconds between two messages to a page; audio that is made faster than that travels together
 FIRST_SOUND = 0.2  # seconds of audio before the first message: less makes no whole frame of the stream
+TICKET = "waiting-"  # begins what stands for the id of a job while its turn has not come
 KEEP: Any = gr.skip()  # leave a component as it is
 
 
@@ -44,6 +54,17 @@ class Shown(NamedTuple):
     generate: Any = KEEP
     stop: Any = KEEP
     again: Any = KEEP  # the row with "Pin seed" and "Re-roll"
+
+
+class Waiting(NamedTuple):
+    """What a click on Generate, Re-roll or Stop changes at once."""
+
+    status: Any = KEEP
+    notice: Any = KEEP
+    job: Any = KEEP
+    generate: Any = KEEP
+    stop: Any = KEEP
+    ticket: Any = KEEP
 
 
 class Form(NamedTuple):
@@ -114,9 +135,10 @@ class Speaking:
 
     def _finished(self, record: TakeRecord) -> Shown:
         kept = bool(record.file_name)
+        lost = not kept and (record.seconds > 0 or record.ended_by == "stop")
         return Shown(
             live=self._sound(),
-            status=self._status(record.ended_by, take_id=record.id if kept else ""),
+            status=self._status("unsaved" if lost else record.ended_by, take_id=record.id if kept else ""),
             notice=markup.end_notice(record, self._language),
             take=take_markup.take_card(record, self._context.media, self._language) if kept else KEEP,
             job=None,
@@ -149,6 +171,19 @@ class TTSHandlers:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._synthesizer = context.synthesizer
+        self._withdrawn: set[str] = set()  # tickets of runs that were stopped before their turn came
+
+    def wait(self, request: gr.Request) -> Waiting:
+        """The answer to the click itself: the run waits for its turn, with a ticket to withdraw it by."""
+        ticket = f"{TICKET}{uuid.uuid4().hex}"
+        return Waiting(
+            status=markup.status_line("waiting", language_of(request)),
+            notice="",
+            job=ticket,
+            ticket=ticket,
+            generate=gr.update(interactive=False),
+            stop=gr.update(interactive=True),
+        )
 
     def speak(
         self,
@@ -160,11 +195,16 @@ class TTSHandlers:
         normalize: bool,
         seed: str,
         owner: str | None,
+        ticket: str | None,
         request: gr.Request,
     ) -> Iterator[Shown]:
         """One take, from click to card. When the browser goes away this is closed, and the take kept as it is."""
         language = language_of(request)
+        if self._is_withdrawn(ticket):
+            yield Shown()  # the page has gone on: nothing of it is touched
+            return
         try:
+            check_length(text, control)
             wish = SpeechRequest(
                 text=_text_of(text),
                 control=(control or "").strip(),
@@ -178,6 +218,8 @@ class TTSHandlers:
             session = self._context.session(owner, request)
             with closing(self._synthesizer.speak(wish, tab="tts", session=session)) as events:
                 for event in events:
+                    if isinstance(event, Started) and self._is_withdrawn(ticket):  # Stop came between the two
+                        self._synthesizer.stop(event.job_id)
                     yield from run.shown(event)
         except SettingError as error:
             yield _refused(error.sentence(language), language)
@@ -187,18 +229,35 @@ class TTSHandlers:
             logger.exception("speaking failed")
             yield _refused(say(language, "trouble"), language)
 
-    def stop(self, job_id: str | None, request: gr.Request) -> tuple[Any, Any]:
-        """Ask the running job to end; the generator of :meth:`speak` then brings the partial take."""
+    def stop(self, job_id: str | None, request: gr.Request) -> Waiting:
+        """Ask the running job to end; the generator of :meth:`speak` then brings the partial take.
+
+        A run that still waits for its turn is withdrawn, and the page is free at once.
+        """
+        language = language_of(request)
+        if job_id and job_id.startswith(TICKET):
+            self._withdrawn.add(job_id)
+            on, off = gr.update(interactive=True), gr.update(interactive=False)
+            return Waiting(markup.status_line("idle", language), job=None, generate=on, stop=off)
         if not job_id or not self._synthesizer.stop(job_id):
-            return KEEP, KEEP
-        return markup.status_line("stopping", language_of(request)), gr.update(interactive=False)
+            return Waiting()
+        return Waiting(markup.status_line("stopping", language), stop=gr.update(interactive=False))
+
+    def _is_withdrawn(self, ticket: str | None) -> bool:
+        """Whether this run was stopped before it began. A ticket is good for one answer."""
+        found = ticket in self._withdrawn
+        self._withdrawn.discard(ticket or "")
+        return found
 
     def preview(self, text: str, control: str, normalize: bool, request: gr.Request) -> str:
         language = language_of(request)
         if not (text or "").strip():
             return markup.preview_message(say(language, "preview_empty"), language)
         try:
+            check_length(text, control)
             spoken = self._synthesizer.preview(text, (control or "").strip(), bool(normalize))
+        except SettingError as error:
+            return markup.preview_message(error.sentence(language), language)
         except VoxCPMError as error:
             return markup.preview_message(str(error), language)
         return markup.preview(spoken, language)
@@ -251,9 +310,12 @@ class TTSHandlers:
         request: gr.Request,
     ) -> tuple[Any, Any, Any]:
         """What the browser is to remember, the folded panel's title, and whether there is a seed to unpin."""
-        settings = Settings(
-            float(cfg_value), int(inference_timesteps), float(temperature), bool(normalize), (seed or "").strip()
-        )
+        try:
+            settings = Settings(
+                float(cfg_value), int(inference_timesteps), float(temperature), bool(normalize), (seed or "").strip()
+            )
+        except (TypeError, ValueError):  # a number field that is being emptied
+            return KEEP, KEEP, KEEP
         return remember(kept, self._synthesizer.status, settings), *_panel(settings, language_of(request))
 
     def pin(self, take_id: str | None, owner: str | None, request: gr.Request) -> Any:

@@ -16,6 +16,7 @@ from studio.ui.takes_list import lanes_component
 from studio.ui.tts import TTSHandlers
 
 SPEAKERS = 8  # visitors who may speak at once: the engine makes their takes in one batch
+PROGRAMS = 4  # programs that may, beside them: they cannot take the visitors' places
 POLL_SECONDS = 0.5  # how often a page asks for the model while it loads
 QUIET: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 SETTLE: dict[str, Any] = {"fn": None, "js": "() => {}", **QUIET}
@@ -54,12 +55,15 @@ class TTSTab:
     reroll: gr.Button
     recent_title: gr.HTML
     recent: gr.HTML
+    ticket: gr.Textbox
     job: gr.State
     take_id: gr.State
 
 
 def layout() -> TTSTab:
     job, take_id = gr.State(None), gr.State(None)
+    # Not a State: runs that wait in the queue would all find the newest ticket there.
+    ticket = gr.Textbox("", visible="hidden", show_label=False, container=False)
     with gr.Row(elem_classes="vx-desk", equal_height=False):
         with gr.Column(scale=5, min_width=320, elem_classes="vx-editor"):
             text, samples, preview = _text_part()
@@ -111,7 +115,7 @@ def layout() -> TTSTab:
     recent = lanes_component("vx-recent")
     return TTSTab(
         text, samples, preview, control, control_note, settings, form, unpin, reset, generate, stop, live, live_bar,
-        status, notice, take, again, pin, reroll, recent_title, recent, job, take_id,
+        status, notice, take, again, pin, reroll, recent_title, recent, ticket, job, take_id,
     )  # fmt: skip
 
 
@@ -198,7 +202,7 @@ def wire(
         button.click(lambda text=text: text, None, tab.text, **QUIET)
     tab.pin.click(handlers.pin, [tab.take_id, owner], seed, **QUIET)
     tab.unpin.click(lambda: "", None, seed, **QUIET)
-    rerolled = tab.reroll.click(lambda: "", None, seed, **QUIET)
+    rerolled = tab.reroll.click(handlers.wait, None, _clicked(tab), **QUIET).then(lambda: "", None, seed, **QUIET)
     rerolled.then(**_running(handlers, tab, owner)).then(recent, owner, tab.recent, **QUIET)
     tab.reset.click(handlers.defaults, None, tab.form, **QUIET).then(**remember)
     for lanes in lists:
@@ -215,18 +219,24 @@ def wire_arrival(handlers: TTSHandlers, tab: TTSTab, kept: gr.BrowserState, mode
 
 
 def _wire_work(handlers: TTSHandlers, tab: TTSTab, owner: gr.BrowserState, recent: Callable[..., str]) -> None:
-    tab.generate.click(**_running(handlers, tab, owner)).then(recent, owner, tab.recent, **QUIET)
-    tab.stop.click(handlers.stop, tab.job, [tab.status, tab.stop], **QUIET)
+    clicked = tab.generate.click(handlers.wait, None, _clicked(tab), **QUIET)
+    clicked.then(**_running(handlers, tab, owner)).then(recent, owner, tab.recent, **QUIET)
+    tab.stop.click(handlers.stop, tab.job, _clicked(tab), **QUIET)
+
+
+def _clicked(tab: TTSTab) -> list[Any]:
+    return [tab.status, tab.notice, tab.job, tab.generate, tab.stop, tab.ticket]
 
 
 def _running(handlers: TTSHandlers, tab: TTSTab, owner: gr.BrowserState) -> dict[str, Any]:
     shown = [tab.live, tab.status, tab.notice, tab.take, tab.job, tab.take_id, tab.generate, tab.stop, tab.again]
     return {
         "fn": handlers.speak,
-        "inputs": [tab.text, tab.control, *tab.form, owner],
+        "inputs": [tab.text, tab.control, *tab.form, owner, tab.ticket],
         "outputs": shown,
         "concurrency_limit": SPEAKERS,
         "concurrency_id": "speak",
+        "trigger_mode": "multiple",  # one that was withdrawn may still stand in the queue
         "show_progress": "hidden",
         "api_visibility": "private",
     }

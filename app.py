@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from studio.hosts import is_local
 
@@ -223,10 +223,17 @@ def main(arguments: list[str] | None = None) -> int:
 
         synthesizer.close()  # before the page: the listeners of running takes bring them home
         close(page)
-        synthesizer.wait(5)  # a program that ends in the middle of loading torch ends with an abort
         store.close()
     return 0
 
 
+def leave(code: int) -> NoReturn:
+    """Ends the program at once: the interpreter's own end aborts while a thread is still loading torch."""
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

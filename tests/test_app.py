@@ -219,3 +219,29 @@ def test_a_taken_port_is_a_sentence(tmp_path: Path) -> None:
         ]
         ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert ended.returncode == 1 and "--port" in ended.stderr and "Traceback" not in ended.stderr
+
+
+ENDING = """
+import sys, threading, time
+import torch
+import app
+
+def compute():
+    matrix = torch.randn(1500, 1500)
+    while True:
+        began.set()
+        matrix @ matrix
+
+began = threading.Event()
+threading.Thread(target=compute, daemon=True).start()
+began.wait()
+time.sleep(0.2)
+app.leave(3)
+"""
+
+
+@pytest.mark.slow
+def test_the_program_ends_while_a_thread_is_inside_torch() -> None:
+    """`sys.exit` ends in an abort (code -6) here: the thread meets the end inside C++."""
+    ended = subprocess.run([sys.executable, "-c", ENDING], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 3 and ended.stderr == ""

@@ -80,7 +80,7 @@ def test_every_word_has_both_languages_and_the_same_places_to_fill() -> None:
 
 def test_every_word_is_used_and_every_used_word_exists() -> None:
     source = "\n".join(path.read_text(encoding="utf-8") for path in UI.glob("*.py") if path.name != "i18n.py")
-    built = ("state_", "take_empty_", "end_", "sample_")  # made of a prefix and a value
+    built = ("state_", "take_empty_", "end_", "sample_", "check_")  # made of a prefix and a value
     for key in i18n.WORDS:
         assert f'"{key}"' in source or f"'{key}'" in source or key.startswith(built) or key.endswith("_info"), key
     for key in re.findall(r'(?:say\(\w+, |label\()"(\w+)"', source):
@@ -453,7 +453,7 @@ def test_a_page_for_this_machine_answers_to_its_names_only(host: str, status: in
 
 
 def test_every_token_that_is_used_is_defined_for_light_and_dark() -> None:
-    css = (look.ASSETS / "studio.css").read_text(encoding="utf-8")
+    css = look.gathered("css")
     light, dark = css.split(":root {")[1].split("}")[0], css.split(".dark {")[1].split("}")[0]
     sizes = {"radius", "small", "text", "title", "gap", "page"}
     used = set(re.findall(r"var\(--vx-([\w-]+)\)", css)) | set(look.TOKENS.values())
@@ -465,7 +465,7 @@ def test_every_token_that_is_used_is_defined_for_light_and_dark() -> None:
 
 
 def test_every_icon_that_is_used_is_drawn() -> None:
-    css = (look.ASSETS / "studio.css").read_text(encoding="utf-8")
+    css = look.gathered("css")
     source = "\n".join(path.read_text(encoding="utf-8") for path in UI.glob("*.py"))
     names = set(re.findall(r'icon\("(\w+)"\)', source)) | set(markup.STATE_ICONS.values()) | {"info", "pause"}
     for name in names:
@@ -475,7 +475,7 @@ def test_every_icon_that_is_used_is_drawn() -> None:
 
 
 def test_the_playhead_runs_on_the_pictures_time_axis() -> None:
-    css = (look.ASSETS / "studio.css").read_text(encoding="utf-8")
+    css = look.gathered("css")
     left, right = 100 * pictures.LEFT / pictures.WIDTH, 100 * pictures.RIGHT / pictures.WIDTH
     assert f".vx-tracks .vx-span {{ left: {left:g}%; right: {right:g}%; }}" in css
     lane = pictures.WIDTH - pictures.LEFT - pictures.RIGHT

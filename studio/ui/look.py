@@ -126,9 +126,15 @@ def theme() -> gr.themes.Base:
 @lru_cache(maxsize=1)
 def head() -> str:
     """Styles, script and icon of the page, self-contained: nothing is fetched from elsewhere."""
-    css = (ASSETS / "studio.css").read_text(encoding="utf-8").replace("@logo@", svg_uri("logo.svg"))
-    script = (ASSETS / "studio.js").read_text(encoding="utf-8")
+    css, script = (gathered(suffix) for suffix in ("css", "js"))
+    css = css.replace("@logo@", svg_uri("logo.svg"))
     return f'<link rel="icon" href="{svg_uri("logo.svg")}"><style>{css}</style><script>{script}</script>'
+
+
+def gathered(suffix: str) -> str:
+    """studio.css or studio.js, followed by what the rooms add: studio-<room>.css or .js."""
+    rooms = sorted(ASSETS.glob(f"studio-*.{suffix}"))
+    return "\n".join(path.read_text(encoding="utf-8") for path in [ASSETS / f"studio.{suffix}", *rooms])
 
 
 def svg_uri(name: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,15 @@ from studio.takes import TakeRecord
 
 @dataclass(frozen=True)
 class Started:
-    """The job runs: its id (for :meth:`Synthesizer.stop`), one seed per row, the rate of all its audio."""
+    """The job runs: its id (for :meth:`Synthesizer.stop`), one seed per row, the rate of all its audio.
+
+    ``group`` is what all its takes have in common; hand it to another job whose takes belong to the same choice.
+    """
 
     job_id: str
     seeds: tuple[int, ...]
     sample_rate: int
+    group: str = ""
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,36 @@ class Finished:
 
     row: int
     record: TakeRecord
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a take may not come out as it was. ``blocks``: it cannot even be tried.
+
+    ``what``: "reference", "prompt", "lora", "model", "device", "dtype", "library", "text" or "support"; with ``state``
+    ("missing" or "changed") and ``facts`` a page finds its own words for ``sentence``.
+    """
+
+    what: str
+    state: str
+    sentence: str
+    blocks: bool
+    facts: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """A take was made again: is it the same? ``difference`` is the largest between two samples at full scale 1.
+
+    ``difference`` is None when the lengths differ or the original's file is gone; ``sentence`` says it in words.
+    """
+
+    original: TakeRecord
+    record: TakeRecord
+    identical: bool
+    difference: float | None
+    sentence: str
+    reasons: tuple[Reason, ...]
 
 
 Event = Started | Chunk | Progress | Finished

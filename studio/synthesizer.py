@@ -13,10 +13,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from studio.events import Event, ModelStatus, Started
-from studio.speaking import Job, origin_of, sentence
+from studio import replay
+from studio.events import Event, Finished, ModelStatus, Reason, Started
+from studio.speaking import Job, keep_clips, origin_of, sentence
 from studio.store import Store
-from studio.takes import readable
+from studio.take_checks import Recogniser
+from studio.takes import EVERYONE, readable, seen_by
+from studio.voice_cache import VoiceCache
+from studio.voice_use import VoiceUse, refuse_unsupported, with_voice
+from studio.voices import Voice, VoiceLibrary
 from voxcpm_core import Generation, SpeechRequest, SpokenText, VoxCPM
 from voxcpm_core.errors import EngineError, VoxCPMError
 from voxcpm_core.text import prepare_text
@@ -42,11 +47,21 @@ class LoadProgress:
 class Synthesizer:
     """A model that loads in the background, and the jobs that run on it.
 
-    ``load_model(on_progress)`` returns the model; ``on_progress`` is a :class:`LoadProgress`.
+    ``load_model(on_progress)`` returns the model; ``on_progress`` is a :class:`LoadProgress`. ``recognise`` hears the
+    words of every take for its checks.
     """
 
-    def __init__(self, store: Store, load_model: Callable[[LoadProgress], VoxCPM]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        load_model: Callable[[LoadProgress], VoxCPM],
+        voices: VoiceLibrary | None = None,
+        recognise: Recogniser | None = None,
+    ) -> None:
         self.store = store
+        self.voices = voices or VoiceLibrary(store)
+        self._voice_cache = VoiceCache(self.voices.cache_folder)
+        self._recognise = recognise
         self._load_model = load_model
         self._model: VoxCPM | None = None
         self._status = ModelStatus()
@@ -92,7 +107,12 @@ class Synthesizer:
         *,
         seeds: list[int] | None = None,
         tab: str = "tts",
-        session: str = "local",
+        session: str = EVERYONE,
+        voice_id: str = "",
+        voice_as: VoiceUse = "reference",
+        group: str = "",
+        attempt: int = 0,
+        notes: tuple[str, ...] = (),
     ) -> Iterator[Event]:
         """Make one take, or ``len(seeds)`` takes of one request, and store each when its row ends.
 
@@ -100,22 +120,94 @@ class Synthesizer:
         also for rows that were stopped or failed (``record.ended_by``). Closing the iterator cancels the
         job; what was made is stored all the same. A request that cannot be started raises VoxCPMError (a
         sentence for users) at the first ``next``; after Started nothing is raised.
+
+        ``voice_id`` names a saved voice of the session, whose clip becomes the reference, or is continued
+        (``voice_as="prompt"``, which needs its transcript). ``group`` puts the takes beside those of an earlier job
+        (``Started.group``); ``notes`` are sentences for their records.
         """
         model = self._ready_model()
+        voice = self.voices.voice(voice_id, seen_by(session)) if voice_id else None
+        if voice is not None:
+            request = with_voice(request, voice, self.voices.audio(voice.id), voice_as)
+        yield from self._run(
+            model,
+            request,
+            seeds,
+            voice,
+            tab=tab,
+            session=session,
+            group=group,
+            attempt=attempt,
+            notes=tuple(notes),
+        )
+
+    def replay_reasons(self, take_id: str, session: str = EVERYONE) -> tuple[Reason, ...]:
+        """What is missing or changed since a take was made, before anything is made again; () when all is as it was."""
+        record = self.store.take(take_id, seen_by(session))
+        return replay.can_replay(record, self._ready_model(), self.store.clips)
+
+    def replay(self, take_id: str, session: str = EVERYONE) -> Iterator[Event]:
+        """Make a take again from its recipe, as a new take. The events of :meth:`speak`, and Replayed at the end.
+
+        Raises StoreError naming what is missing when it cannot be tried. A take that was made beside others is made
+        beside them again, since a batch may round differently; only the one take is kept.
+        """
+        model, record = self._ready_model(), self.store.take(take_id, seen_by(session))
+        reasons = replay.can_replay(record, model, self.store.clips)
+        replay.refuse_blocked(reasons)
+        row, seeds = replay.rows_of(record)
+        finished = None
+        for event in self._run(
+            model,
+            replay.request_of(record, model, self.store.clips),
+            seeds,
+            only=row,
+            clip_name=record.reference_name or record.prompt_name,
+            tab=record.tab,
+            session=session,
+            known_voice=record.voice,
+            replay_of=record.id,
+        ):
+            yield event
+            finished = event.record if isinstance(event, Finished) else finished
+        yield replay.compared(record, finished, self.store, reasons)
+
+    def _run(
+        self,
+        model: VoxCPM,
+        request: SpeechRequest,
+        seeds: list[int] | None,
+        voice: Voice | None = None,
+        *,
+        only: int | None = None,
+        clip_name: str = "",
+        known_voice: str = "",
+        **known: Any,
+    ) -> Iterator[Event]:
+        """The one way to sound. ``known`` are fields of the origin of its takes."""
         request = replace(request, text=readable(request.text or ""), control=readable(request.control or ""))
-        request, origin = origin_of(model, request, tab, session)
+        refuse_unsupported(model, request)
+        if voice is not None:
+            clip_name, known_voice = voice.name, voice.id
+        request, origin = origin_of(model, request, clip_name, voice=known_voice, **known)
+        cached = voice if voice is not None and voice.audio_hash == origin.reference_hash else None
+        if cached is not None:
+            self._voice_cache.use(model, cached, request.reference_wav_path)
         generation = _start(model, request, seeds)
-        job = Job(generation, model, origin, self.store)
+        notes = (*origin.notes, *keep_clips(request, self.store.clips))
+        job = Job(generation, model, replace(origin, notes=notes), self.store, self._recognise, only)
         with self._lock:
             self._jobs[job.id] = generation
         try:
-            yield Started(job.id, tuple(generation.seeds), model.sample_rate)
+            yield Started(job.id, tuple(generation.seeds), model.sample_rate, job.group)
             yield from job.events()
         finally:
             job.finish()  # after an early close: stop the rows and keep what they made
             with self._job_ended:
                 del self._jobs[job.id]
                 self._job_ended.notify_all()
+            if cached is not None:
+                self._voice_cache.keep(model, cached, request.reference_wav_path)
 
     def stop(self, job_id: str) -> bool:
         """Stop a job; its iterator ends within two patches with the takes so far.

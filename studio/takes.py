@@ -1,7 +1,7 @@
 """A take's record: everything that is needed to find it, understand it and make it again.
 
-A record is written once, together with its audio, and never edited. What people think of a take (a rating)
-lives beside it in the store and is only shown through :attr:`TakeRecord.rating`.
+A record is written once, together with its audio, and never edited. What people think of a take (stars, a note,
+whether it was picked) lives beside it in the store and is only shown through the record's last fields.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from typing import Any
 import voxcpm_core
 from voxcpm_core import SpeechRequest, Take, VoxCPM
 
+EVERYONE = "local"  # whose takes they are when the page is only for the person at this machine
+BESIDE_THE_RECIPE = frozenset({"session", "rating", "starred", "picked", "note"})
 TAKE_ID = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-f]{16}")
 VERSIONED_PACKAGES = ("torch", "torchaudio", "numpy", "tokenizers", "safetensors", "wetext")
 
@@ -45,7 +47,7 @@ class TakeRecord:
     control: str
     notes: tuple[str, ...]
     mode: str  # "plain" | "design" | "reference" | "continuation" | "reference+continuation"
-    voice: str = ""  # id of a saved voice
+    voice: str = ""  # id of a saved voice, whose clip is then the reference or the prompt
     reference_hash: str = ""
     reference_name: str = ""
     prompt_hash: str = ""
@@ -59,6 +61,12 @@ class TakeRecord:
     temperature: float = 1.0
     min_len: int = 2
     max_len: int = 4096
+    patches_per_token: float | None = None  # None: the model's own
+
+    # What it was made with: takes of one request share a group, and `batch` are the seeds of all rows of its job
+    group: str = ""
+    batch: tuple[int, ...] = ()
+    replay_of: str = ""  # id of the take that this one makes again
 
     model_id: str = ""
     generation: str = ""
@@ -77,10 +85,22 @@ class TakeRecord:
     generation_seconds: float = 0.0
     first_audio_seconds: float | None = None
 
+    # What was found in its sound: None for silence, "" and () for takes of before there were checks
+    loudness: float | None = None  # LUFS, integrated
+    peak: float | None = None  # dBFS
+    checks: tuple[dict[str, Any], ...] = ()  # see studio.checks.Check
+    verdict: str = ""  # the worst of the checks: "ok" | "warn" | "fail"
+
     # Filled in by the store when the audio is on disk: "" means that there is no audio to play.
     file_name: str = ""
     file_hash: str = ""
-    rating: int = 0  # 0 = not rated; kept beside the recipe, not in it
+    audio_hash: str = ""  # of the samples in the file, whatever else the file says
+
+    # What people think of it. Kept beside the recipe, not in it.
+    rating: int = 0  # stars, 0 = not rated
+    starred: bool = False
+    picked: bool = False  # the chosen one of its group
+    note: str = ""
 
     @property
     def rtf(self) -> float:
@@ -93,19 +113,17 @@ class TakeRecord:
         return self.ended_by != "stop"
 
     def recipe(self) -> dict[str, Any]:
-        """Everything but the rating and whose take it is, ready for JSON."""
-        recipe = asdict(self)
-        del recipe["rating"], recipe["session"]
-        recipe["notes"] = list(self.notes)
-        return recipe
+        """Everything but whose take it is and what people think of it, ready for JSON."""
+        recipe = {name: value for name, value in asdict(self).items() if name not in BESIDE_THE_RECIPE}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in recipe.items()}
 
     @classmethod
-    def from_recipe(cls, recipe: dict[str, Any], rating: int = 0, session: str = "local") -> TakeRecord:
+    def from_recipe(cls, recipe: dict[str, Any], session: str = "local", **opinions: Any) -> TakeRecord:
         """The record of a stored recipe. Fields that this version does not know are left out."""
-        known = {f.name for f in fields(cls)}
+        known = {f.name for f in fields(cls)} - BESIDE_THE_RECIPE
         values = {name: value for name, value in recipe.items() if name in known}
-        values["notes"] = tuple(values.get("notes", ()))
-        return cls(**{**values, "rating": rating, "session": session})
+        lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
+        return cls(**{"notes": (), **values, **lists, **opinions, "session": session})
 
 
 @dataclass(frozen=True)
@@ -119,6 +137,12 @@ class Origin:
     reference_name: str = ""
     prompt_hash: str = ""
     prompt_name: str = ""
+    voice: str = ""
+    group: str = ""
+    batch: tuple[int, ...] = ()
+    attempt: int = 0
+    replay_of: str = ""
+    notes: tuple[str, ...] = ()  # sentences that every take of the job carries
     model_facts: dict[str, str] = field(default_factory=dict)
 
 
@@ -142,6 +166,11 @@ def is_take_id(value: object) -> bool:
 def hidden_owner(owner: str) -> str:
     """The name under which a visitor's takes are kept. It opens nothing: only who knows ``owner`` gets to it."""
     return hashlib.sha256(readable(owner).encode()).hexdigest()
+
+
+def seen_by(session: str) -> str | None:
+    """What to narrow the store's answers to for a session: the person at this machine sees everything (None)."""
+    return None if session == EVERYONE else session
 
 
 def readable(text: str) -> str:
@@ -190,20 +219,25 @@ def record_of(take: Take, origin: Origin) -> TakeRecord:
         normalize=bool(request.normalize),
         spoken_text=spoken.text,
         control=spoken.control,
-        notes=tuple(spoken.notes),
+        notes=(*spoken.notes, *origin.notes),
         mode=mode_of(request, spoken.control),
+        voice=origin.voice,
         reference_hash=origin.reference_hash,
         reference_name=origin.reference_name,
         prompt_hash=origin.prompt_hash,
         prompt_name=origin.prompt_name,
         prompt_text=request.prompt_text or "",
         seed=int(take.seed),
-        attempt=int(take.attempt),
+        attempt=int(take.attempt) + origin.attempt,
         cfg_value=float(take.cfg_value),
         inference_timesteps=int(take.inference_timesteps),
         temperature=float(take.temperature),
         min_len=int(request.min_len),
         max_len=int(request.max_len),
+        patches_per_token=request.patches_per_token,
+        group=origin.group,
+        batch=origin.batch,
+        replay_of=origin.replay_of,
         versions=dict(library_versions()),
         sample_rate=int(take.sample_rate),
         seconds=len(take.samples) / take.sample_rate,

@@ -17,10 +17,10 @@ import pytest
 from studio.events import Chunk, Finished, Progress, Started
 from studio.store import Store, StoreError
 from studio.synthesizer import Synthesizer
-from studio.takes import TakeRecord
+from studio.takes import BESIDE_THE_RECIPE, TakeRecord
 from tests.fakes import SineModel, SpeechRequest
 from voxcpm_core.audio import content_hash, load_audio, write_wav
-from voxcpm_core.errors import AudioError, CheckpointError, EngineError, TextError
+from voxcpm_core.errors import AudioError, EngineError, TextError
 
 
 @pytest.fixture
@@ -68,8 +68,8 @@ def test_what_is_streamed_is_what_is_saved_at_the_models_rate(studio, store, rat
     model = SineModel(sample_rate=rate, patch_seconds=patch_seconds)
     events = list(studio(model).speak(SpeechRequest("Hello", seed=7)))
 
-    assert events[0] == Started(events[0].job_id, (7,), rate)
     chunks, [finished] = of_kind(events, Chunk), of_kind(events, Finished)
+    assert events[0] == Started(events[0].job_id, (7,), rate, finished.record.group)
     assert finished is events[-1]
     streamed = [pcm(chunk.wav) for chunk in chunks]
     assert {found for _, found in streamed} == {rate}
@@ -315,7 +315,7 @@ def test_the_recipe_is_complete(studio, tmp_path) -> None:
     assert {name: getattr(record, name) for name in expected} == expected
     assert record.versions["numpy"] == np.__version__
     assert {"torch", "python", "voxcpm_core"} <= set(record.versions)
-    assert set(record.recipe()) == {field.name for field in fields(TakeRecord)} - {"rating", "session"}
+    assert set(record.recipe()) == {field.name for field in fields(TakeRecord)} - BESIDE_THE_RECIPE
 
 
 def test_an_adapter_that_is_switched_off_is_not_in_the_recipe(studio) -> None:
@@ -355,100 +355,6 @@ def test_preview_is_what_will_be_spoken(studio, store) -> None:
         synthesizer.preview("")
 
 
-def test_loading_shows_progress_and_a_notice_and_refuses_meanwhile(store) -> None:
-    gate, stage = threading.Event(), threading.Event()
-
-    def load(on_progress):
-        on_progress("weights", 0.4)
-        on_progress.notice("The hub cannot be reached: nano stands in.")
-        stage.set()
-        gate.wait(10)
-        return SineModel()
-
-    synthesizer = Synthesizer(store, load)
-    assert synthesizer.status.state == "loading"
-    synthesizer.load()
-    synthesizer.load()  # a second call while it loads changes nothing
-    assert stage.wait(10)
-    status = synthesizer.status
-    assert (status.state, status.stage, status.fraction) == ("loading", "weights", 0.4)
-    assert synthesizer.wait(0.01).state == "loading"
-    with pytest.raises(EngineError, match=r"still loading \(weights\)"):
-        next(synthesizer.speak(SpeechRequest("Hello")))
-    gate.set()
-    status = synthesizer.wait(10)
-    assert (status.state, status.name, status.sample_rate) == ("ready", "sine", 48_000)
-    assert status.notice.startswith("The hub") and status.supports_control
-    assert status.defaults.cfg_value == 2.0
-    synthesizer.close()
-
-
-@pytest.mark.parametrize(
-    "error, message",
-    [
-        (CheckpointError("The folder x lacks config.json."), "The folder x lacks config.json."),
-        (
-            RuntimeError("CUDA out of memory\n  at line 3"),
-            "The model could not be loaded (RuntimeError: CUDA out of memory). The log of the program has the details.",
-        ),
-        (
-            MemoryError(),
-            "The model could not be loaded (MemoryError). The log of the program has the details.",
-        ),
-    ],
-)
-def test_a_failed_load_is_readable_and_can_be_tried_again(store, error, message) -> None:
-    answers = [error, SineModel()]
-
-    def load(on_progress):
-        answer = answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    synthesizer = Synthesizer(store, load)
-    synthesizer.load()
-    status = synthesizer.wait(10)
-    assert (status.state, status.message) == ("failed", message)
-    with pytest.raises(EngineError, match="no model to speak with"):
-        next(synthesizer.speak(SpeechRequest("Hello")))
-    synthesizer.load()
-    assert synthesizer.wait(10).state == "ready"
-    assert list(synthesizer.speak(SpeechRequest("Hello")))[-1].record.ended_by == "stop"
-    synthesizer.close()
-
-
-def test_closing_stops_the_jobs_stores_their_takes_and_frees_the_model(studio, store) -> None:
-    model = SineModel(patch_delay=0.02)
-    synthesizer = studio(model)
-    events = synthesizer.speak(SpeechRequest("forever"))
-    next(events), next(events)
-    listener = threading.Thread(target=lambda: list(events))
-    listener.start()
-    synthesizer.close()
-    assert model.closed
-    assert [take.ended_by for take in store.takes()] == ["cancelled"]
-    listener.join(5)
-    with pytest.raises(EngineError):
-        next(synthesizer.speak(SpeechRequest("Hello")))
-
-
-def test_a_model_that_arrives_after_closing_is_given_back(store) -> None:
-    gate, model = threading.Event(), SineModel()
-
-    def load(on_progress):
-        gate.wait(10)
-        return model
-
-    synthesizer = Synthesizer(store, load)
-    synthesizer.load()
-    synthesizer.close()
-    gate.set()
-    while not model.closed:  # the test's own time limit ends this
-        time.sleep(0.01)
-    assert synthesizer.status.state == "loading"
-
-
 def test_many_generations_leave_nothing_behind(studio, store) -> None:
     synthesizer = studio(SineModel(patch_delay=0.0005))
     rng = np.random.default_rng(0)
@@ -471,7 +377,8 @@ def test_many_generations_leave_nothing_behind(studio, store) -> None:
 def test_records_of_one_job_differ_only_where_they_must(studio) -> None:
     events = list(studio(SineModel()).speak(SpeechRequest("Hello"), seeds=[1, 2]))
     first, second = (event.record for event in of_kind(events, Finished))
-    own = ("id", "created", "seed", "generation_seconds", "first_audio_seconds", "file_name", "file_hash")
+    own = ("id", "created", "seed", "generation_seconds", "first_audio_seconds", "file_name", "file_hash", "audio_hash")
+    own += ("loudness", "peak", "checks", "verdict")  # of another sound
     assert replace(first, **{name: getattr(second, name) for name in own}) == second
     assert first.seed != second.seed and first.file_hash != second.file_hash
 

@@ -18,7 +18,6 @@ import time
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -30,71 +29,15 @@ from .errors import EngineError
 from .generation import Generation
 from .jobs import Job
 from .model import Model, Prefilled, VoicePrefix
-from .request import Take
+from .rows import Call, Known, Row, Waiting
 from .sequence import Sequence, build_sequence
 from .tokenizer import Tokenizer
 
 log = logging.getLogger(__name__)
 
 _CACHED_VOICES = 16
+_REFERENCE_PAD = "right"  # a prompt is filled up on the left
 _running: weakref.WeakSet[Engine] = weakref.WeakSet()
-
-
-@dataclass
-class Row:
-    """One take on its way. Lives at the same place in the engine's list as in every tensor of the batch."""
-
-    job: Job
-    generation: Generation
-    number: int
-    seed: int
-    submitted: float
-    admitted: float
-    generator: torch.Generator
-    chunks: list[np.ndarray] = field(default_factory=list)
-    first_audio: float | None = None
-
-    def noise(self, shape: tuple[int, int]) -> Tensor:
-        """Noise of the next patch, [D, P]. Drawn on the CPU: the same on every device and beside any other rows."""
-        return torch.randn(shape, generator=self.generator) * self.job.temperature
-
-    def take(self, sample_rate: int, ended_by: str, message: str) -> Take:
-        samples = np.concatenate(self.chunks) if self.chunks else np.zeros(0, np.float32)
-        job, now = self.job, time.perf_counter()
-        return Take(
-            samples=samples,
-            sample_rate=sample_rate,
-            seed=self.seed,
-            ended_by=ended_by,
-            message=message,
-            patches=len(self.chunks),
-            spoken=job.spoken,
-            cfg_value=job.cfg_value,
-            inference_timesteps=job.inference_timesteps,
-            temperature=job.temperature,
-            generation_seconds=now - self.admitted,
-            first_audio_seconds=self.first_audio,
-        )
-
-
-@dataclass
-class _Waiting:
-    job: Job
-    generation: Generation
-    submitted: float
-    start: tuple[Prefilled, State] | None = None  # once read, shared by the rows that are still to be admitted
-    rows: list[tuple[int, int]] = field(default_factory=list)
-    admitted: float = 0.0
-
-
-@dataclass
-class _Call:
-    """A function that needs the model to itself (changing adapters); runs when no row is running."""
-
-    function: Callable[[], object]
-    done: threading.Event = field(default_factory=threading.Event)
-    result: object = None
-    error: BaseException | None = None
 
 
 class Engine:
@@ -103,12 +46,13 @@ class Engine:
     def __init__(self, model: Model, audio_vae: AudioVAE, tokenizer: Tokenizer, max_rows: int = 8):
         self.model, self.audio_vae, self.tokenizer, self.max_rows = model, audio_vae, tokenizer, max_rows
         self.steps = 0  # patches made by the whole batch since the start; tests read it
-        self._inbox: queue.SimpleQueue[_Waiting | _Call | None] = queue.SimpleQueue()
-        self._waiting: list[_Waiting | _Call] = []
+        self._inbox: queue.SimpleQueue[Waiting | Call | Known | None] = queue.SimpleQueue()
+        self._waiting: list[Waiting | Call] = []
         self._rows: list[Row] = []
         self._batch = model.new_batch()
         self._latents: OrderedDict[Hashable, Tensor] = OrderedDict()
         self._voices: OrderedDict[Hashable, VoicePrefix] = OrderedDict()
+        self._adapted = False  # an adapter was attached once: voice parts of the base model may no longer fit
         self._closed = False
         self._gate = threading.Lock()  # nothing may be put into the inbox after the end mark
         self._thread = threading.Thread(target=self._run, name="voxcpm-engine", daemon=True)
@@ -119,16 +63,32 @@ class Engine:
 
     def submit(self, jobs: list[Job], generation: Generation) -> None:
         now = time.perf_counter()
-        self._put(*(_Waiting(job, generation, now, rows=list(job.rows)) for job in jobs))
+        self._put(*(Waiting(job, generation, now, rows=list(job.rows)) for job in jobs))
 
     def call(self, function: Callable[[], object]) -> object:
         """Runs ``function`` on the model thread between generations and returns its result."""
-        call = _Call(function)
+        call = Call(function)
         self._put(call)
         call.done.wait()
         if call.error is not None:
             raise call.error
         return call.result
+
+    def recall(self, reference: Audio) -> tuple[Tensor, VoicePrefix | None] | None:
+        """What is remembered of a reference at the encoder's rate: its patches [T, P, D], and its voice part.
+
+        None when it was not heard lately. The voice part is that of the base model, so there is none once an adapter
+        was attached. The tensors are shared: not to be written to.
+        """
+        key = content_hash(reference)
+        latents, prefix = self._latents.get((key, _REFERENCE_PAD)), self._voices.get(key)
+        return (
+            None if latents is None else (latents, None if self._adapted else prefix)
+        )  # asked last: it never goes back
+
+    def remember(self, reference: Audio, latents: Tensor, prefix: VoicePrefix | None) -> None:
+        """Hands back what :meth:`recall` gave, of this process or an earlier one, for the same weights and device."""
+        self._put(Known(content_hash(reference), latents, prefix))
 
     def close(self) -> None:
         """Cancels what runs, ends the thread and empties its caches; the weights go when nobody holds the model."""
@@ -139,7 +99,7 @@ class Engine:
         if threading.current_thread() is not self._thread:
             self._thread.join()
 
-    def _put(self, *items: _Waiting | _Call) -> None:
+    def _put(self, *items: Waiting | Call | Known) -> None:
         with self._gate:
             if self._closed:
                 raise EngineError("The model was closed; load it again before asking for speech.")
@@ -180,8 +140,16 @@ class Engine:
                 return True
             if item is None:
                 return False
+            if isinstance(item, Known):
+                self._learn(item)
+                continue
             self._waiting.append(item)
             idle = False
+
+    def _learn(self, known: Known) -> None:
+        _cached(self._latents, (known.key, _REFERENCE_PAD), lambda: known.latents)
+        if known.prefix is not None and not self._adapted:
+            _cached(self._voices, known.key, lambda: known.prefix)
 
     def _admit(self) -> None:
         """Lets waiting rows in, in order of arrival, while there is room. A call waits for an empty batch.
@@ -192,7 +160,7 @@ class Engine:
         may_read = True
         while self._waiting and len(self._rows) < self.max_rows:
             item = self._waiting[0]
-            if isinstance(item, _Call):
+            if isinstance(item, Call):
                 if self._rows:
                     return
                 self._answer(item)
@@ -214,12 +182,12 @@ class Engine:
 
     def _drop_cancelled(self) -> None:
         for item in self._waiting:
-            if isinstance(item, _Waiting):
+            if isinstance(item, Waiting):
                 for place in [place for place in item.rows if item.generation.is_cancelled(place[0])]:
                     self._refuse_row(item, place, "cancelled", "Stopped before it began.")
-        self._waiting = [item for item in self._waiting if isinstance(item, _Call) or item.rows]
+        self._waiting = [item for item in self._waiting if isinstance(item, Call) or item.rows]
 
-    def _admit_row(self, item: _Waiting) -> None:
+    def _admit_row(self, item: Waiting) -> None:
         number, seed = item.rows[0]
         if item.start is None:
             item.admitted = time.perf_counter()
@@ -231,7 +199,7 @@ class Engine:
         item.rows.pop(0)
 
     def _prefill(self, job: Job) -> tuple[Prefilled, State]:
-        reference = None if job.reference is None else self._encode(job.reference, "right")
+        reference = None if job.reference is None else self._encode(job.reference, _REFERENCE_PAD)
         prompt = None if job.prompt is None else self._encode(job.prompt, "left")
         sequence = build_sequence(self.tokenizer, job.spoken.prompt, job.transcript, prompt, reference)
         voice = None if job.reference is None else self._voice(job.reference, sequence)
@@ -326,22 +294,23 @@ class Engine:
         for row in rows:
             row.generation.finish(row.number, row.take(self._rate, ended_by, message))
 
-    def _refuse(self, item: _Waiting | _Call, ended_by: str, message: str) -> None:
-        if isinstance(item, _Call):
+    def _refuse(self, item: Waiting | Call, ended_by: str, message: str) -> None:
+        if isinstance(item, Call):
             item.error = EngineError(message)
             item.done.set()
             return
         for place in list(item.rows):
             self._refuse_row(item, place, ended_by, message)
 
-    def _refuse_row(self, item: _Waiting, place: tuple[int, int], ended_by: str, message: str) -> None:
+    def _refuse_row(self, item: Waiting, place: tuple[int, int], ended_by: str, message: str) -> None:
         """Ends a row that never ran, with a take of no samples."""
         number, seed = place
         row = Row(item.job, item.generation, number, seed, item.submitted, time.perf_counter(), torch.Generator())
         item.rows.remove(place)
         item.generation.finish(number, row.take(self._rate, ended_by, message))
 
-    def _answer(self, call: _Call) -> None:
+    def _answer(self, call: Call) -> None:
+        self._adapted = True
         self._voices.clear()  # computed with the adapter that is about to change, as are the time embeddings
         self.model.feat_decoder.forget_times()
         try:

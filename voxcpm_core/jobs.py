@@ -103,6 +103,14 @@ class JobMaker:
                 "Split the text."
             )
 
+    def reference(self, clip: Clip) -> Audio:
+        """A reference at the encoder's rate. Raises AudioError."""
+        return load_reference(clip, self.vae.sample_rate)[0]
+
+    def reference_patches(self, reference: Audio) -> int:
+        """How many patches a reference at the encoder's rate fills."""
+        return -(-len(reference.samples) // (self.config.patch_size * self.vae.encoder_hop))
+
     def _clip(self, clip: Clip | None, name: str) -> Audio | None:
         if clip is None:
             return None

@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import random
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+from torch import Tensor
 
 from . import lora as adapters
 from .checkpoint import Progress, find_checkpoint, fingerprint, load, no_progress
@@ -23,6 +24,7 @@ from .jobs import JobMaker
 from .request import MAX_SEED, Clip, SpeechRequest, Take, check_max_rows, check_seed
 from .text import SpokenText, split_control
 from .tokenizer import Tokenizer
+from .voice_state import pack, unpack
 
 log = logging.getLogger(__name__)
 
@@ -269,6 +271,28 @@ class VoxCPM:
     def prepare(self, request: SpeechRequest) -> SpokenText:
         """Exactly what would be spoken, without any model work. Raises TextError when nothing can be."""
         return self._jobs.prepare(request)
+
+    def is_too_long(self, take: Take, request: SpeechRequest) -> bool:
+        """The rule by which :meth:`speak` tries again: more patches than the text can need, and over two seconds."""
+        return self._jobs.is_too_long(take, request)
+
+    def voice_state(self, reference: Clip) -> dict[str, Tensor]:
+        """What is remembered of a reference that was spoken with lately, as named tensors on the CPU; {} for none."""
+        known = self._engine.recall(self._jobs.reference(reference))
+        return {} if known is None else pack(*known)
+
+    def use_voice_state(self, reference: Clip, state: Mapping[str, Tensor]) -> bool:
+        """Spares the work of reading ``reference`` again; the audio stays the same.
+
+        ``state`` comes from :meth:`voice_state` of a model with the same weights, device and dtype. What cannot belong
+        to this model is not used (False).
+        """
+        audio = self._jobs.reference(reference)
+        known = unpack(state, self.model, self._jobs.reference_patches(audio))
+        if known is None:
+            return False
+        self._engine.remember(audio, *known)
+        return True
 
     # ---- adapters
 

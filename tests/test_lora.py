@@ -107,7 +107,8 @@ def test_off_is_the_base_model_in_a_batch_too(model, v2_48k):
     model.load_lora(v2_48k.lora)
     with_adapter = model.generate_batch(wanted)
     for take, single in zip(with_adapter, wanted, strict=True):
-        assert apart(take.samples, model.generate_takes(single)[0].samples) <= EXACT
+        # the adapter's random weights make more of a rounding that differs with the batch and the processor
+        assert apart(take.samples, model.generate_takes(single)[0].samples) <= 5e-4
     model.set_lora_enabled(False)
     for take, plain, changed in zip(model.generate_batch(wanted), before, with_adapter, strict=True):
         assert np.array_equal(take.samples, plain.samples)

@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from .audio_vae_gradients import DepthwiseWithGradient, SnakeWithGradient
 from .config import AudioVAEConfig
 from .linear import Kernel, make_kernel
 
@@ -36,6 +37,8 @@ class Snake(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         alpha, inverse = self._constants or self.constants()
+        if torch.is_grad_enabled() and (x.requires_grad or alpha.requires_grad):
+            return SnakeWithGradient.apply(x, alpha, inverse)
         wave = (x * alpha).sin_()
         return torch.addcmul(x, wave.mul_(wave), inverse)
 
@@ -105,6 +108,9 @@ class DepthwiseConv(nn.Module):
     def forward(self, x: Tensor, tail: Tensor) -> tuple[Tensor, Tensor]:
         taps = self.weight[:, 0].t().contiguous()
         history, length = torch.cat((tail, x), dim=1), x.shape[1]
+        if torch.is_grad_enabled() and (x.requires_grad or taps.requires_grad):
+            out = DepthwiseWithGradient.apply(history, taps, self.bias, self.dilation)
+            return out, history[:, -tail.shape[1] :]
         out = torch.addcmul(self.bias, history[:, :length], taps[0])
         for tap in range(1, self.TAPS):
             start = tap * self.dilation

@@ -65,7 +65,7 @@ def load(
     with torch.device("meta"):
         model = Model(config)
     _fill(model, read_tensors(model_files), model_files[0].name, device, dtype, on_progress)
-    vae = _load_vae(vae_file, config, device)
+    vae = load_vae(vae_file, config, device)
     vae.prepare()
     return model.eval(), vae.eval()
 
@@ -110,7 +110,7 @@ def fingerprint(folder: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-def _load_vae(file: Path, config: ModelConfig, device: torch.device) -> AudioVAE:
+def load_vae(file: Path, config: ModelConfig, device: torch.device) -> AudioVAE:
     tensors = fold_weight_norm(dict(read_tensors([file])))  # new tensors: the file is let go of here
     vae_config = config.vae
     if vae_config is None:

@@ -70,9 +70,10 @@ class LinearGroup:
         self.kernel: Kernel | None = None
 
     def __call__(self, x: Tensor) -> Tensor:
-        if self.kernel is None:
-            return torch.cat([part(x) for part in self.parts], dim=-1)
-        y = self.kernel(x)
+        if self.kernel is None:  # unprepared: joining the weights costs less than joining the results
+            y = F.linear(x, torch.cat([part.weight for part in self.parts]))
+        else:
+            y = self.kernel(x)
         if any(part.lora is not None and part.lora.enabled for part in self.parts):
             y = y + torch.cat([self._addition(part, x) for part in self.parts], dim=-1)
         return y

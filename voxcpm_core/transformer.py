@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .config import TransformerConfig
+from .gradients import RMSNormGradient, RotateGradient, SwiGLUGradient
 from .linear import Linear, LinearGroup
 
 Rope = tuple[Tensor, Tensor]  # cos and sin, broadcastable to [B, L, heads, head_dim / 2]
@@ -27,6 +28,8 @@ class RMSNorm(nn.Module):
         self.eps = eps
 
     def forward(self, x: Tensor) -> Tensor:
+        if torch.is_grad_enabled():
+            return RMSNormGradient.apply(x, self.weight, self.eps)
         wide = x.float()  # the mean is taken in float32 whatever the model's dtype
         scale = torch.rsqrt(wide.square().mean(-1, keepdim=True).add_(self.eps))
         return (wide * scale).to(x.dtype) * self.weight
@@ -80,7 +83,10 @@ class MLP(nn.Module):
         self.linear_groups = (self.gate_up,)
 
     def forward(self, x: Tensor) -> Tensor:
-        gate, up = self.gate_up(x).chunk(2, dim=-1)
+        gate_up = self.gate_up(x)
+        if torch.is_grad_enabled():
+            return self.down_proj(SwiGLUGradient.apply(gate_up))
+        gate, up = gate_up.chunk(2, dim=-1)
         return self.down_proj(F.silu(gate) * up)
 
 
@@ -189,6 +195,8 @@ def _rope_frequencies(config: TransformerConfig) -> Tensor:
 def rotate(x: Tensor, rope: Rope) -> Tensor:
     """Rotary positions on ``x [B, L, heads, d]``, computed in float32."""
     cos, sin = rope
+    if torch.is_grad_enabled():
+        return RotateGradient.apply(x, cos, sin)
     first, second = x.float().chunk(2, dim=-1)
     return torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1).to(x.dtype)
 

@@ -13,7 +13,7 @@ import torch
 
 from ..audio import load_audio, resample
 from ..audio_vae import AudioVAE
-from ..checkpoint import _load_vae, checkpoint_files
+from ..checkpoint import load_vae, checkpoint_files
 from ..config import LATENTS_PER_SECOND, read_config
 from ..errors import AudioError
 from .dataset import Dataset, Item
@@ -102,7 +102,7 @@ class LatentCache:
     @torch.inference_mode()
     def _encode(self, file: Path, place: Path) -> None:
         if self._vae is None:
-            self._vae = _load_vae(checkpoint_files(self._base)[1], read_config(self._base), self._device).eval()
+            self._vae = load_vae(checkpoint_files(self._base)[1], read_config(self._base), self._device).eval()
             self._vae.prepare()
         rate, audio = self._vae.config.sample_rate, load_audio(file)
         if audio.sample_rate != rate and self._refuse:

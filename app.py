@@ -43,6 +43,11 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
         "--local-files-only", action="store_true", help="use what is on this machine, never ask the hub"
     )
     parser.add_argument(
+        "--multi-user",
+        action="store_true",
+        help="every browser sees only its own takes and voices (always so on a Space and where others can connect)",
+    )
+    parser.add_argument(
         "--open", action=argparse.BooleanOptionalAction, default=False, help="open the page in a browser"
     )
     return parser.parse_args(arguments)
@@ -170,12 +175,17 @@ def model_loader(options: argparse.Namespace) -> Callable[[Any], Any]:
     return load
 
 
+def is_shared(options: argparse.Namespace) -> bool:
+    """Whether visitors are kept apart: asked for, on a Space, or where other machines can reach the page."""
+    return options.multi_user or bool(os.environ.get("SPACE_ID")) or not is_local(options.host)
+
+
 def open_page(options: argparse.Namespace, synthesizer: Any, store: Any) -> tuple[Any, str]:
     """The page, served on a thread of its own, and its address. Raises OSError when it cannot listen."""
     with without_unusable_proxies():
         from studio.ui.page import build_page, launch
 
-        page, context = build_page(synthesizer, store, shared=not is_local(options.host))
+        page, context = build_page(synthesizer, store, shared=is_shared(options))
         address = launch(page, context, host=options.host, port=options.port, open_browser=options.open)
     return page, address
 

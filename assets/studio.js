@@ -41,17 +41,44 @@
   const liveAudio = () => $("#vx-live audio");
   const liveRuns = () => live.active && liveAudio();
 
+  const pausers = []; // of sound that the rooms' own scripts play
+  function pauseRooms() { for (const pause of pausers) pause(); }
   function pauseAll() {
     player?.audio.pause();
     liveAudio()?.pause();
+    pauseRooms();
   }
   function load(element) {
-    if (player?.id === element.dataset.take) return player.audio;
-    player?.audio.pause();
-    const audio = new Audio(element.dataset.src);
-    audio.preload = "auto";
-    for (const name of ["play", "pause", "ended", "seeked"]) audio.addEventListener(name, schedule);
-    player = { id: element.dataset.take, audio };
+    if (player?.id !== element.dataset.take) {
+      player?.audio.pause();
+      player = { id: element.dataset.take, audio: soundOf(element) };
+    }
+    amplify(player.audio, Number(element.dataset.gain || 0));
+    return player.audio;
+  }
+  /* data-gain: so many dB louder or softer than the file. An element's own volume can only be turned down. */
+  let mixer = null;
+  const gains = new WeakMap();
+  function amplify(audio, decibels) {
+    if (!gains.has(audio)) {
+      if (!decibels) return;
+      mixer ??= new AudioContext();
+      gains.set(audio, mixer.createGain());
+      mixer.createMediaElementSource(audio).connect(gains.get(audio)).connect(mixer.destination);
+    }
+    mixer.resume();
+    gains.get(audio).gain.value = 10 ** (decibels / 20);
+  }
+  const sounds = new Map(); // the last few by address: going back and forth between two takes needs no fetching
+  function soundOf(element) {
+    const address = element.dataset.src, audio = sounds.get(address) ?? new Audio(address);
+    if (!sounds.has(address)) {
+      audio.preload = "auto";
+      for (const name of ["play", "pause", "ended", "seeked"]) audio.addEventListener(name, schedule);
+    }
+    sounds.delete(address);
+    sounds.set(address, audio);
+    for (const oldest of [...sounds.keys()].slice(0, -4)) sounds.delete(oldest);
     return audio;
   }
   function toggle(element) {
@@ -59,6 +86,7 @@
     const audio = load(element);
     if (!audio.paused) return audio.pause();
     endLive();
+    pauseRooms();
     audio.play().catch(() => {});
     schedule();
   }
@@ -67,6 +95,7 @@
     if (!audio) return;
     if (!audio.paused) return audio.pause();
     player?.audio.pause();
+    pauseRooms();
     audio.play().catch(() => {});
     schedule();
   }
@@ -79,6 +108,7 @@
   function seek(element, fraction) {
     const wasPlaying = position(element).playing;
     endLive();
+    pauseRooms();
     const audio = load(element);
     audio.currentTime = Math.min(Math.max(fraction, 0), 1) * Number(element.dataset.seconds);
     if (wasPlaying || audio.paused) audio.play().catch(() => {});
@@ -117,8 +147,10 @@
       if (time) setText(time, `${clock(Math.min(at.time, total))} / ${clock(total)}`);
       moving = moving || at.playing;
     }
+    for (const also of drawers) also();
     if (moving) schedule();
   }
+  const drawers = []; // what the rooms' own scripts draw with it
   function setText(element, text) { if (element.textContent !== text) element.textContent = text; }
   function setIcon(button, playing) {
     const icon = button && $(".ic", button);
@@ -192,6 +224,7 @@
   }
   function startLive() {
     player?.audio.pause();
+    pauseRooms();
     Object.assign(live, { active: true, take: "" });
     if (innerWidth <= 760) $(".vx-stage")?.scrollIntoView({ block: "start", behavior: "smooth" }); // it is below the fold there
   }
@@ -234,22 +267,21 @@
     if (event.target.closest("#vx-generate, #vx-reroll")) return pauseAll();
     if (event.target.closest("#vx-stop")) return liveAudio()?.pause();
     const surface = event.target.closest(".vx-seek");
-    if (!surface) return;
+    if (!surface?.closest("[data-take]")) return; // a lane whose take is still being made
     const box = $(".vx-span", surface).getBoundingClientRect();
     seek(surface.closest("[data-take]"), (event.clientX - box.left) / box.width);
   });
-  function press(id) {
-    const button = document.getElementById(id);
-    if (!button || button.disabled) return false;
-    button.click();
-    return true;
+  function press(kind) { // the button of the tab that is shown
+    const button = $$(kind).find((one) => one.checkVisibility() && !one.disabled);
+    button?.click();
+    return Boolean(button);
   }
   document.addEventListener("keydown", (event) => {
     if (event.isComposing) return;
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && press("vx-generate")) return event.preventDefault();
-    if (event.key === "Escape" && press("vx-stop")) return event.preventDefault();
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && press(".vx-go")) return event.preventDefault();
+    if (event.key === "Escape" && press(".vx-halt")) return event.preventDefault();
     const surface = event.target.closest?.(".vx-seek");
-    if (!surface) return;
+    if (!surface?.closest("[data-take]")) return;
     const element = surface.closest("[data-take]"), total = Number(element.dataset.seconds) || 1;
     const step = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 }[event.key];
     if (step) seek(element, (position(element).time + step) / total);
@@ -258,6 +290,9 @@
     else return;
     event.preventDefault();
   }, true);
+
+  /* For the scripts of the rooms, assets/studio-<room>.js: the one transport, and the drawing that goes with it. */
+  window.vx = { $, $$, actions, amplify, announce, clock, drawLane, drawers, load, pauseAll, pausers, position, schedule, seek, setIcon, setText, soundOf, toggle };
 
   document.addEventListener("DOMContentLoaded", () => {
     applyTheme();

@@ -18,6 +18,7 @@ from playwright.sync_api import Browser, Page, Response, sync_playwright
 
 from studio.store import Store
 from studio.synthesizer import Synthesizer
+from studio.ui.i18n import WORDS
 from tests.fakes import SineGeneration, SineModel
 
 # No sandbox in containers; and nothing that calls home, so that every request seen is the page's own.
@@ -105,6 +106,16 @@ def opened(browser: Browser, url: str, ready: bool = True, **context: Any) -> It
     yield page
     visit.close()
     assert not errors, errors
+
+
+def open_tab(page: Page, name: str) -> None:
+    """Open a tab by its id, also where it hides in the menu of a narrow page."""
+    shown = page.locator(f"#vx-tabs > .tab-wrapper [role=tab][data-tab-id={name}]")
+    if shown.count():
+        return shown.first.click()
+    page.click("#vx-tabs .overflow-menu > button")
+    words = WORDS[f"tab_{name}"][page.evaluate("document.documentElement.lang").startswith("zh")]
+    page.click(f"#vx-tabs .overflow-dropdown button:text-is('{words}')")
 
 
 def write(page: Page, text: str, seed: int | str | None = None) -> None:

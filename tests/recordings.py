@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from studio.containers import decoded
 from studio.layout import ChapterAudio, Piece
 from voxcpm_core.audio import Audio
 
@@ -47,6 +48,11 @@ def chapter(title: str, pieces: int = 3, seconds: float = 4.0, first: int = 0, r
         who = "Bob" if quiet else ""
         made.append(Piece(f"Sentence number {number} is spoken here, and it goes on.", audio, 500, who, who))
     return ChapterAudio(title, tuple(made))
+
+
+def heard(path: Path, rate: int) -> np.ndarray:
+    """The whole sound of a file as the studio decodes it, float32 [n]."""
+    return np.concatenate([np.zeros(0, np.float32), *decoded(path, rate)])
 
 
 def ffprobe(path: Path) -> dict[str, Any]:

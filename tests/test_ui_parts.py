@@ -26,6 +26,7 @@ from studio.takes import TakeRecord
 from studio.ui import i18n, look, markup, take_markup
 from studio.ui.context import Context
 from studio.ui.endpoint import tts_function
+from studio.ui.history import HistoryHandlers
 from studio.ui.media import Media, file_name, join_wavs, levels, outline, thinned
 from studio.ui.settings import SettingError, Settings, default_settings, parse_seed, remember, remembered, summary
 from studio.ui.takes_list import TakesHandlers
@@ -80,7 +81,8 @@ def test_every_word_has_both_languages_and_the_same_places_to_fill() -> None:
 
 def test_every_word_is_used_and_every_used_word_exists() -> None:
     source = "\n".join(path.read_text(encoding="utf-8") for path in UI.glob("*.py") if path.name != "i18n.py")
-    built = ("state_", "take_empty_", "end_", "sample_", "check_")  # made of a prefix and a value
+    built = ("state_", "take_empty_", "voices_empty_", "end_", "sample_", "check_", "filter_", "verdict_", "page_")
+    built += ("made_in_", "voice_source_", "reason_")  # made of a prefix and a value
     for key in i18n.WORDS:
         assert f'"{key}"' in source or f"'{key}'" in source or key.startswith(built) or key.endswith("_info"), key
     for key in re.findall(r'(?:say\(\w+, |label\()"(\w+)"', source):
@@ -303,11 +305,11 @@ def test_nothing_that_is_shown_or_stored_opens_a_visitors_list(context: Context)
     shared = Context(context.synthesizer, context.store, context.media, shared=True)
     owner = "0123456789abcdef0123456789abcdef"
     record = take(context, "A secret.", session=shared.session(owner))
-    lists = TakesHandlers(shared)
+    lists, history = TakesHandlers(shared), HistoryHandlers(shared)
     assert "A secret." in lists.recent(owner, asking()) and owner not in lists.recent(owner, asking())
     assert "session" not in record.recipe() and owner not in str(record)
     for guess in (record.session, shared.session(record.session), record.id, None, ["x"]):
-        assert "A secret." not in lists.search("", 1, guess, asking())[0]
+        assert "A secret." not in history.listed("", {}, 1, guess, asking()).lanes
     stored = (context.store.data_dir / "studio.sqlite3-wal").read_bytes()
     assert record.session.encode() in stored and owner.encode() not in stored
 
@@ -319,8 +321,8 @@ def test_nothing_that_is_shown_or_stored_opens_a_visitors_list(context: Context)
 def test_a_damaged_take_stays_in_the_list_without_a_picture(context: Context, damaged: bytes) -> None:
     whole, broken = take(context, "Whole."), take(context, "Broken.")
     context.store.audio_path(broken.id).write_bytes(damaged)
-    lists = TakesHandlers(context)
-    for shown in (lists.recent(None, asking()), lists.search("", 1, None, asking())[0]):
+    lists, history = TakesHandlers(context), HistoryHandlers(context)
+    for shown in (lists.recent(None, asking()), history.listed("", {}, 1, None, asking()).lanes):
         assert "Whole." in shown and "Broken." in shown and shown.count('d=""') == 1
     with TestClient(Starlette(routes=context.media.routes())) as client:
         answer = client.get(context.media.address(broken.id, "waveform"))
@@ -330,17 +332,16 @@ def test_a_damaged_take_stays_in_the_list_without_a_picture(context: Context, da
 
 def test_a_search_of_any_length_is_answered(context: Context) -> None:
     take(context, "One word.")
-    lists = TakesHandlers(context)
+    history = HistoryHandlers(context)
     for query in ("word " * 1200, "\ud800 word"):
-        assert "One word." in lists.search(query, 1, None, asking())[0]
-    assert "No take" in lists.search("x" * 100_000, 1, None, asking())[0]
+        assert "One word." in history.listed(query, {}, 1, None, asking()).lanes
+    assert "No take fits" in history.listed("x" * 100_000, {}, 1, None, asking()).lanes
 
 
 def test_a_list_that_cannot_be_read_is_a_sentence(context: Context) -> None:
-    context.store._db.execute("ALTER TABLE takes RENAME TO gone")
-    lists = TakesHandlers(context)
-    assert "cannot be read" in lists.recent(None, asking())
-    assert "cannot be read" in lists.search("x", 1, None, asking())[0]
+    context.store.database.execute("ALTER TABLE takes RENAME TO gone")
+    assert "cannot be read" in TakesHandlers(context).recent(None, asking())
+    assert "cannot be read" in HistoryHandlers(context).listed("x", {}, 1, None, asking()).lanes
 
 
 # ---- the tab's events
@@ -349,7 +350,7 @@ def test_a_list_that_cannot_be_read_is_a_sentence(context: Context) -> None:
 def asked(
     handlers: TTSHandlers, text: str = "Words.", seed: str = "3", control: str = "", ticket: str = ""
 ) -> list[Shown]:
-    return list(handlers.speak(text, control, 2.0, 10, 1.0, False, seed, None, ticket, asking()))
+    return list(handlers.speak(text, control, 2.0, 10, 1.0, False, seed, None, ticket, "", asking()))
 
 
 def test_a_text_beyond_all_takes_is_refused_before_any_work(context: Context, monkeypatch) -> None:

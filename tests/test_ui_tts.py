@@ -23,6 +23,7 @@ from tests.browser import (
     chromium,
     longest_quiet,
     next_take,
+    open_tab,
     opened,
     running_studio,
     shown_take,
@@ -162,7 +163,7 @@ def test_a_playing_take_goes_on_while_another_is_made(studio: Studio, browser: B
         page.wait_for_selector("#vx-recent .vx-lane:first-child >> text=Two.")  # the list comes after the card
         page.evaluate("document.querySelectorAll('#vx-recent .vx-play')[1].click()")
         page.wait_for_function("document.querySelectorAll('#vx-recent .vx-lane')[1].classList.contains('is-active')")
-        page.click("#vx-tabs button[role=tab]:nth-of-type(2)")
+        open_tab(page, "history")
         page.wait_for_selector("#vx-history .vx-lane.is-active .ic-pause")
         lane = "parseFloat(document.querySelector('#vx-history .vx-lane.is-active .vx-playhead').style.left)"
         before = page.evaluate(lane)
@@ -202,7 +203,7 @@ def test_a_run_waits_for_its_place_and_can_be_withdrawn(studio: Studio, browser:
 
     def occupy(number: int) -> None:
         client = httpx.Client(timeout=60)
-        data = ["Speak forever.", "", 2.0, 10, 1.0, False, "", None, ""]
+        data = ["Speak forever.", "", 2.0, 10, 1.0, False, "", None, "", ""]
         asked = {"data": data, "fn_index": speaking, "session_hash": f"{session}-{number}"}
         client.post(f"{studio.url}gradio_api/queue/join", json=asked).raise_for_status()
         with client.stream("GET", f"{studio.url}gradio_api/queue/data?session_hash={session}-{number}") as stream:
@@ -211,7 +212,7 @@ def test_a_run_waits_for_its_place_and_can_be_withdrawn(studio: Studio, browser:
                     return
 
     config, enough = httpx.get(f"{studio.url}config").json(), threading.Event()
-    speaking = next(d["id"] for d in config["dependencies"] if len(d["inputs"]) == 9 and d["queue"] is not False)
+    speaking = next(d["id"] for d in config["dependencies"] if len(d["inputs"]) == 10 and d["queue"] is not False)
     asked = len(studio.model.requests)
     threads = [threading.Thread(target=occupy, args=(number,)) for number in range(SPEAKERS)]
     with opened(browser, studio.url) as page:
@@ -309,7 +310,7 @@ def test_hostile_text_stays_text(studio: Studio, browser: Browser) -> None:
     with opened(browser, studio.url) as page:
         speak(page, text)
         page.wait_for_selector("#vx-recent .vx-lane")
-        page.click("#vx-tabs button[role=tab]:nth-of-type(2)")
+        open_tab(page, "history")
         page.wait_for_selector("#vx-history .vx-lane")
         assert not page.evaluate("window.hacked")
         assert "<img" in page.inner_text("#vx-history .vx-lane .vx-words")
@@ -381,10 +382,10 @@ def test_a_take_in_a_list_is_put_back_into_the_form(studio: Studio, browser: Bro
     with opened(browser, studio.url) as page:
         speak(page, "Use me again.", seed=31)
         speak(page, "Something else.", seed=32)
-        page.click("#vx-tabs button[role=tab]:nth-of-type(2)")
+        open_tab(page, "history")
         page.fill("#vx-search textarea, #vx-search input", "use again")
         page.wait_for_function("document.querySelectorAll('#vx-history .vx-lane').length === 1")
-        page.click("#vx-history .vx-lane [data-act=reuse]")
+        page.click("#vx-history .vx-lane [data-do=reuse]")
         page.wait_for_function("document.querySelector('#vx-text textarea').value === 'Use me again.'")
         page.wait_for_selector("#vx-text", state="visible")
         unfold(page)
@@ -421,7 +422,7 @@ def test_a_phone_needs_no_sideways_scrolling(studio: Studio, browser: Browser, s
         assert page.evaluate(width) <= 390
         unfold(page)
         assert page.evaluate(width) <= 390
-        page.click("#vx-tabs button[role=tab]:nth-of-type(2)")
+        open_tab(page, "history")
         page.wait_for_selector("#vx-history .vx-lane")
         assert page.evaluate(width) <= 390
         small = page.evaluate(
@@ -493,7 +494,7 @@ def test_visitors_of_a_shared_studio_see_their_own_takes_only(tmp_path: Path, br
             assert one.locator("#vx-recent .vx-lane").count() == 1
             two.reload()
             two.wait_for_selector("#vx-recent .vx-none")
-            two.click("#vx-tabs button[role=tab]:nth-of-type(2)")
+            open_tab(two, "history")
             two.wait_for_selector("#vx-history .vx-none")
             assert take not in two.content()
             one.reload()
@@ -545,7 +546,7 @@ def test_the_endpoint_returns_the_file_and_its_recipe(studio: Studio) -> None:
     _, second = client.predict("Only a text.", api_name="/tts")
     assert second["cfg_value"] == studio.model.defaults.cfg_value and 0 <= second["seed"] < 2**32
     api = client.view_api(return_format="dict")["named_endpoints"]
-    assert list(api) == ["/tts"]
+    assert set(api) == {"/tts", "/design", "/save_voice", "/voices", "/history", "/replay"}
     assert [p["parameter_name"] for p in api["/tts"]["parameters"]] == [
         "text",
         "control",
@@ -553,6 +554,7 @@ def test_the_endpoint_returns_the_file_and_its_recipe(studio: Studio) -> None:
         "cfg_value",
         "inference_timesteps",
         "normalize",
+        "voice",
     ]
 
 

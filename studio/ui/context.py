@@ -8,10 +8,9 @@ import gradio as gr
 
 from studio.store import Store
 from studio.synthesizer import Synthesizer
-from studio.takes import TakeRecord, hidden_owner
+from studio.takes import EVERYONE, TakeRecord, hidden_owner
 from studio.ui.media import Media
-
-EVERYONE = "local"  # whose takes they are when the page is only for the person at this machine
+from studio.voices import VoiceLibrary
 
 
 @dataclass(frozen=True)
@@ -41,3 +40,11 @@ class Context:
     def take(self, take_id: str, owner: str | None, request: gr.Request | None = None) -> TakeRecord:
         """A take that this visitor may see. Raises StoreError for any other."""
         return self.store.take(take_id, session=self.visible(owner, request))
+
+    @property
+    def voices(self) -> VoiceLibrary:
+        return self.synthesizer.voices
+
+    def voice_names(self, owner: str | None, request: gr.Request | None = None) -> dict[str, str]:
+        """The visitor's saved voices: id to name, in the order of the names."""
+        return {voice.id: voice.name for voice in self.voices.voices(session=self.visible(owner, request))}

@@ -34,6 +34,7 @@ def add_endpoint(context: Context) -> None:
         gr.Number(None, label="cfg_value", visible=False),
         gr.Number(None, label="inference_timesteps", visible=False),
         gr.Checkbox(False, label="normalize", visible=False),
+        gr.Textbox("", label="voice", visible=False),
     ]
     for field in inputs:  # as it was sent: gradio would round, or refuse without a word
         field.preprocess = lambda payload: payload
@@ -57,6 +58,7 @@ def tts_function(context: Context, cache: str) -> Callable[..., tuple[str, dict[
         cfg_value: float | None = None,
         inference_timesteps: int | None = None,
         normalize: bool = False,
+        voice: str = "",
         request: gr.Request = None,
     ) -> tuple[str, dict[str, Any]]:
         """Speak a text and return the saved take.
@@ -68,6 +70,7 @@ def tts_function(context: Context, cache: str) -> Callable[..., tuple[str, dict[
             cfg_value: guidance, 1 to 5; None for the model's own value
             inference_timesteps: solver steps, 2 to 50; None for the model's own value
             normalize: write out numbers and signs before speaking
+            voice: id of a saved voice that speaks (see `/voices`); "" for none
         Returns:
             audio: the take, a 16-bit WAV file
             recipe: everything that made it (JSON): spoken text, seed, settings, model, device, length, ended_by, ...
@@ -75,7 +78,8 @@ def tts_function(context: Context, cache: str) -> Callable[..., tuple[str, dict[
         try:
             wish = _request(text, control, seed, cfg_value, inference_timesteps, normalize)
             session = context.session(None, request)
-            with closing(context.synthesizer.speak(wish, tab="api", session=session)) as events:
+            voice_id = of_kind("voice", voice or "", str, "the id of a voice")
+            with closing(context.synthesizer.speak(wish, tab="api", session=session, voice_id=voice_id)) as events:
                 record = next(event.record for event in events if isinstance(event, Finished))
             if not record.file_name:
                 raise gr.Error(record.message or "No sound was made.", print_exception=False)
@@ -90,29 +94,29 @@ def tts_function(context: Context, cache: str) -> Callable[..., tuple[str, dict[
 
 def _request(text: Any, control: Any, seed: Any, cfg_value: Any, timesteps: Any, normalize: Any) -> SpeechRequest:
     """What a program sent, each value looked at: a wrong one is a SettingError that names it."""
-    text, control = _kind("text", text or "", str, "a text"), _kind("control", control or "", str, "a text")
+    text, control = of_kind("text", text or "", str, "a text"), of_kind("control", control or "", str, "a text")
     if not text.strip():
         raise SettingError("ask_text")
     check_length(text, control)
-    cfg_value = _number("cfg_value", cfg_value, CFG_RANGE)
-    timesteps = _number("inference_timesteps", timesteps, STEPS_RANGE, whole=True)
+    cfg_value = in_range("cfg_value", cfg_value, CFG_RANGE)
+    timesteps = in_range("inference_timesteps", timesteps, STEPS_RANGE, whole=True)
     return SpeechRequest(
         text=text,
         control=control,
         seed=parse_seed(seed),
         cfg_value=cfg_value,
         inference_timesteps=None if timesteps is None else int(timesteps),
-        normalize=_kind("normalize", normalize or False, bool, "true or false"),
+        normalize=of_kind("normalize", normalize or False, bool, "true or false"),
     )
 
 
-def _kind(name: str, value: Any, kind: type, wanted: str) -> Any:
+def of_kind(name: str, value: Any, kind: type, wanted: str) -> Any:
     if not isinstance(value, kind):
         raise SettingError("wrong_kind", name=name, wanted=wanted, value=shown(value)[:40])
     return value
 
 
-def _number(name: str, value: Any, limits: tuple[float, float], whole: bool = False) -> float | None:
+def in_range(name: str, value: Any, limits: tuple[float, float], whole: bool = False) -> float | None:
     if value is None:
         return None
     low, high = limits

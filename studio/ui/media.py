@@ -13,8 +13,11 @@ import io
 import json
 import re
 import secrets
+import threading
+import time
 import wave
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from urllib.parse import quote
@@ -27,19 +30,27 @@ from starlette.routing import Route
 from studio.pictures import spectrogram_png, waveform_png
 from studio.store import Store, StoreError
 from studio.takes import TakeRecord
+from studio.voices import VoiceLibrary, is_voice_id
 
 PREFIX = "studio/take"
+VOICE_PREFIX = "studio/voice"
+PARCEL_PREFIX = "studio/parcel"
+PARCEL_SECONDS = 86400  # after that one of an earlier run is removed
+PARCELS_KEPT = 8  # prepared downloads that wait to be fetched; the oldest goes first
 PRIVATE = {"Cache-Control": "private, max-age=3600"}
 LEVELS_PER_PIECE = 4  # one per latent of a patch
 LIVE_COLUMNS = 1200  # points of the live lane at most, however long the take
 LANE_COLUMNS = 220  # points of the small waveform in a list
+NOT_VALID = "This address is not valid (any more). Reload the page."
 
 
 class Media:
     """Writes signed addresses and answers them. One per process."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, voices: VoiceLibrary | None = None) -> None:
         self._store = store
+        self._voices = voices or VoiceLibrary(store)
+        self._parcels = Parcels(store.data_dir / "parcels")
         self._key = secrets.token_bytes(32)
         self._draw = lru_cache(maxsize=64)(self._draw_uncached)
         self._lane = lru_cache(maxsize=1024)(self._lane_uncached)
@@ -52,17 +63,51 @@ class Media:
         """The take's outline as an SVG path in a box of LANE_COLUMNS x 2, "" when its file is gone or damaged."""
         return self._lane(take_id)
 
+    def voice_address(self, voice_id: str) -> str:
+        """Address of a voice's sound, relative to the page."""
+        return f"{VOICE_PREFIX}/{voice_id}/{self._signature(voice_id)}/sound"
+
+    def voice_lane(self, voice_id: str) -> str:
+        """The outline of a voice's sound, as :meth:`lane` draws it; "" when its file is gone or damaged."""
+        path = self._voices.folder / f"{voice_id}.wav"
+        return self._lane(voice_id) if is_voice_id(voice_id) and path.is_file() else ""
+
+    def offer(self, make: Callable[[Path], Path], name: str) -> str:
+        """Address of a file that ``make`` writes now, into a folder that it is given, to be downloaded as ``name``.
+
+        It can be fetched until PARCELS_KEPT others have been offered.
+        """
+        return f"{PARCEL_PREFIX}/{self._parcels.add(make, name)}"
+
     def routes(self) -> list[Route]:
         """For ``launch(app_kwargs={"routes": ...})``."""
-        return [Route(f"/{PREFIX}/{{take_id}}/{{signature}}/{{what}}", self._answer, methods=["GET", "HEAD"])]
+        methods = ["GET", "HEAD"]
+        return [
+            Route(f"/{PREFIX}/{{take_id}}/{{signature}}/{{what}}", self._answer, methods=methods),
+            Route(f"/{VOICE_PREFIX}/{{voice_id}}/{{signature}}/sound", self._voice_answer, methods=methods),
+            Route(f"/{PARCEL_PREFIX}/{{token}}", self._parcels.answer, methods=methods),
+        ]
 
-    def _signature(self, take_id: str) -> str:
-        return hmac.new(self._key, take_id.encode(), hashlib.sha256).hexdigest()[:32]
+    def _signature(self, what: str) -> str:
+        return hmac.new(self._key, what.encode(), hashlib.sha256).hexdigest()[:32]
+
+    def _is_signed(self, what: str, signature: str) -> bool:
+        return hmac.compare_digest(self._signature(what).encode(), signature.encode())
+
+    def _voice_answer(self, request: Request) -> Response:
+        voice_id = request.path_params["voice_id"]
+        if not self._is_signed(voice_id, request.path_params["signature"]):
+            return PlainTextResponse(NOT_VALID, 403)
+        try:
+            path = self._voices.audio_path(voice_id)
+        except StoreError as error:
+            return PlainTextResponse(str(error), 404)
+        return FileResponse(path, media_type="audio/wav", headers=PRIVATE)
 
     def _answer(self, request: Request) -> Response:
         take_id, what = request.path_params["take_id"], request.path_params["what"]
-        if not hmac.compare_digest(self._signature(take_id).encode(), request.path_params["signature"].encode()):
-            return PlainTextResponse("This address is not valid (any more). Reload the page.", 403)
+        if not self._is_signed(take_id, request.path_params["signature"]):
+            return PlainTextResponse(NOT_VALID, 403)
         try:
             record = self._store.take(take_id)
             return self._content(record, what, dark=request.query_params.get("dark") == "1")
@@ -86,12 +131,40 @@ class Media:
         samples, rate = read_wav(self._store.audio_path(take_id))
         return (waveform_png if what == "waveform" else spectrogram_png)(samples, rate, dark=dark)
 
-    def _lane_uncached(self, take_id: str) -> str:
+    def _lane_uncached(self, sound_id: str) -> str:
         try:
-            samples, _ = read_wav(self._store.audio_path(take_id))
+            if is_voice_id(sound_id):
+                return outline(self._voices.audio(sound_id).samples)
+            return outline(read_wav(self._store.audio_path(sound_id))[0])
         except StoreError:
             return ""
-        return outline(samples)
+
+
+class Parcels:
+    """Files that were made to be fetched by the one who asked: under addresses that nobody can guess."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._waiting: OrderedDict[str, tuple[Path, str]] = OrderedDict()  # token -> file, what the download is called
+        self._lock = threading.Lock()
+        for path in folder.glob("*.zip"):  # of earlier runs; another studio may work in this folder
+            if time.time() - path.stat().st_mtime > PARCEL_SECONDS:
+                path.unlink(missing_ok=True)
+
+    def add(self, make: Callable[[Path], Path], name: str) -> str:
+        """The token of the file that ``make`` writes into the folder that it is given. Raises what ``make`` raises."""
+        path, token = make(self._folder), secrets.token_urlsafe(24)
+        with self._lock:
+            self._waiting[token] = path, name
+            while len(self._waiting) > PARCELS_KEPT:
+                self._waiting.popitem(last=False)[1][0].unlink(missing_ok=True)
+        return token
+
+    def answer(self, request: Request) -> Response:
+        path, name = self._waiting.get(request.path_params["token"], (None, ""))
+        if path is None or not path.is_file():
+            return PlainTextResponse("This download is no longer there. Ask for it again.", 404)
+        return FileResponse(path, media_type="application/zip", filename=name, headers=PRIVATE)
 
 
 def read_wav(path: Path) -> tuple[np.ndarray, int]:

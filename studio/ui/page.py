@@ -10,33 +10,55 @@ import gradio as gr
 from gradio import audio_stream_encoder
 from starlette.middleware import Middleware
 
-from studio.hosts import OnlyThisMachine
+from studio.hosts import OnlyThisMachine, is_local
 from studio.store import Store
 from studio.synthesizer import Synthesizer
-from studio.ui import look, markup, take_markup, takes_list, tts_layout
+from studio.ui import (
+    design_layout,
+    history_layout,
+    history_markup,
+    look,
+    markup,
+    take_markup,
+    tts_layout,
+    voices_chooser,
+    voices_layout,
+    voices_markup,
+)
 from studio.ui.context import Context
+from studio.ui.design import DesignHandlers
 from studio.ui.endpoint import add_endpoint
+from studio.ui.endpoint_design import add_design_endpoint
+from studio.ui.endpoint_takes import add_take_endpoints
+from studio.ui.history import HistoryHandlers
 from studio.ui.i18n import label, language_of, translations
 from studio.ui.media import Media
+from studio.ui.picker import PickerHandlers
+from studio.ui.replay import ReplayHandlers
 from studio.ui.takes_list import TakesHandlers
 from studio.ui.tts import TTSHandlers, new_owner
-from studio.ui.tts_layout import POLL_SECONDS, QUIET, TTSTab
+from studio.ui.tts_layout import POLL_SECONDS, QUIET, SPEAKERS, TTSTab
+from studio.ui.voices import VoicesHandlers
+from studio.ui.voices_chooser import VoiceChooser
 
 # Fixed, so that what a browser keeps outlives the server. It hides nothing: only ids and settings are kept.
 BROWSER_KEY = "voxcpm-studio-1"
 ENCODER_START_SECONDS = 0.6
 LAST_WORDS_SECONDS = 0.5  # connections that are open then are cut
-UPLOAD_LIMIT = "64kb"  # nothing on the page is uploaded
+UPLOAD_LIMIT = "200mb"  # of one file: a bundle of voices
 CACHE_SWEEP = (3600, 86400)  # seconds: gradio's own copies are looked at hourly and dropped after a day
 
 
 def build_page(synthesizer: Synthesizer, store: Store, shared: bool = False) -> tuple[gr.Blocks, Context]:
     """The page on these objects. ``shared``: strangers may open it, so every browser sees its own takes only."""
-    context = Context(synthesizer, store, Media(store), shared)
-    tts, takes = TTSHandlers(context), TakesHandlers(context)
+    context = Context(synthesizer, store, Media(store, synthesizer.voices), shared)
+    tts, takes, voices = TTSHandlers(context), TakesHandlers(context), VoicesHandlers(context)
+    histories, replays = HistoryHandlers(context), ReplayHandlers(context)
     with gr.Blocks(title="VoxCPM Studio", analytics_enabled=False, fill_width=True, delete_cache=CACHE_SWEEP) as page:
         owner = gr.BrowserState(None, storage_key=f"{BROWSER_KEY}-owner", secret=BROWSER_KEY)
         kept = gr.BrowserState({}, storage_key=f"{BROWSER_KEY}-settings", secret=BROWSER_KEY)
+        kept_design = gr.BrowserState({}, storage_key=f"{BROWSER_KEY}-design", secret=BROWSER_KEY)
+        kept_lanes = gr.BrowserState([], storage_key=f"{BROWSER_KEY}-design-lanes", secret=BROWSER_KEY)
         timer = gr.Timer(POLL_SECONDS, active=False)  # arrive() starts it while a model loads
         with gr.Row(elem_classes="vx-header"):
             header = look.html(markup.header("en"), elem_id="vx-header")
@@ -46,27 +68,59 @@ def build_page(synthesizer: Synthesizer, store: Store, shared: bool = False) -> 
             )
             switches = look.html(markup.switches("en"), elem_id="vx-switches")
         with gr.Tabs(selected="tts", elem_id="vx-tabs") as tabs:
-            with gr.Tab(label("tab_tts"), id="tts"):
+            with gr.Tab(label("tab_tts"), id="tts") as tts_room:
                 tab = tts_layout.layout()
-            with gr.Tab(label("tab_history"), id="history") as history_tab:
-                history = takes_list.history_layout()
+            with gr.Tab(label("tab_design"), id="design"):
+                design = design_layout.layout()
+            with gr.Tab(label("tab_voices"), id="voices") as voices_room:
+                library = voices_layout.layout()
+            with gr.Tab(label("tab_history"), id="history") as history_room:
+                history = history_layout.layout()
         foot = look.html(footer("en"), elem_id="vx-foot")
         add_endpoint(context)
+        add_design_endpoint(context)
+        add_take_endpoints(context)
 
-        tts_layout.wire(tts, tab, owner, kept, takes.recent, lists=[tab.recent, history.lanes], tabs=tabs)
-        takes_list.wire_history(takes, history, owner, history_tab)
+        lists = [tab.recent, library.trial, history.lanes, history.detail]
+        tts_layout.wire(tts, tab, owner, kept, takes.recent, lists=lists, tabs=tabs)
+        history_layout.wire(histories, replays, history, owner, history_room)
+        voices_layout.wire(voices, library, owner, voices_room, SPEAKERS)
+        designs = DesignHandlers(context)
+        picker = PickerHandlers(context, "design")
+        design_layout.wire(designs, picker, design, owner, kept_design, kept_lanes, page.load, card)
+        reused = [tab.recent.reuse, history.lanes.reuse, history.detail.reuse]
+        design_layout.wire_reuse(designs, design, owner, reused, tabs)
         model = [card, retry, timer, tab.generate, tab.control, tab.control_note]
         retry.click(tts.retry, None, model, **QUIET)
         tts_layout.wire_arrival(tts, tab, kept, model, page.load, timer.tick)
         page.load(new_owner, owner, owner, **QUIET).then(takes.recent, owner, tab.recent, **QUIET)
-        _load_words(page, tab, [header, switches, foot])
+        tts_room.select(takes.revisited, owner, tab.recent, **QUIET)
+        voices_chooser.wire(
+            VoiceChooser(context),
+            tab.voice,
+            tab.form[-1],
+            owner,
+            tabs,
+            card.change,
+            tts_room.select,
+            library.detail.use,
+            history.seeds.use_seed,
+        )
+        _load_words(page, tab, [header, switches, foot], history, library)
     page.queue(default_concurrency_limit=tts_layout.SPEAKERS)
     return page, context
 
 
-def _load_words(page: gr.Blocks, tab: TTSTab, frame: list[gr.HTML]) -> None:
+def _load_words(
+    page: gr.Blocks,
+    tab: TTSTab,
+    frame: list[gr.HTML],
+    history: history_layout.HistoryTab,
+    library: voices_layout.VoicesTab,
+) -> None:
     """Written in English when the page is built; said again for visitors who read Chinese."""
     shown = [*frame, tab.status, tab.live_bar, tab.take, tab.preview, tab.recent_title]
+    shown += [history.detail, library.detail, library.export]
 
     def words(request: gr.Request) -> tuple[Any, ...]:
         language = language_of(request)
@@ -81,6 +135,9 @@ def _load_words(page: gr.Blocks, tab: TTSTab, frame: list[gr.HTML]) -> None:
             take_markup.empty_take(language),
             markup.preview_message(markup.say(language, "preview_empty"), language),
             tts_layout.recent_heading(language),
+            history_markup.nothing_open(language),
+            voices_markup.none_open(language),
+            voices_markup.bundle_bar(language),
         )
 
     page.load(words, None, shown, **QUIET)
@@ -122,7 +179,7 @@ def launch(
     gradio's run history is off: it would keep texts in the browser, and the studio has a history of its own.
     """
     _let_the_encoder_start()
-    guards = [] if context.shared else [Middleware(OnlyThisMachine)]
+    guards = [Middleware(OnlyThisMachine)] if is_local(host) else []
     _, address, _ = page.launch(
         server_name=host,
         server_port=port,

@@ -6,6 +6,7 @@ elements, so they can be written anew while it plays.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from html import escape
 
@@ -38,20 +39,20 @@ def take_card(record: TakeRecord, media: Media, language: str) -> str:
     gap = tag("span", class_="vx-grow")
     return tag(
         "article",
-        tag("header", _play_button(language), time, gap, _download(record, media, language)),
-        _tracks(record, media, language),
-        _facts(record, language),
-        _recipe(record, language),
+        tag("header", play_button(language), time, gap, download_link(record, media, language)),
+        tracks(record, media, language),
+        facts_list(record, language),
+        recipe_fold(record, language),
         class_="vx-take",
-        **_player_data(record, media),
+        **player_data(record, media),
     )
 
 
-def _tracks(record: TakeRecord, media: Media, language: str) -> str:
+def tracks(record: TakeRecord, media: Media, language: str) -> str:
     pictures = [
         tag("div", *_pictures(what, record, media, language), class_="vx-track") for what in ("waveform", "spectrogram")
     ]
-    return _seek_surface(record, language, *pictures, class_="vx-tracks")
+    return seek_surface(record.seconds, language, *pictures, class_="vx-tracks")
 
 
 def _pictures(what: str, record: TakeRecord, media: Media, language: str) -> list[str]:
@@ -63,7 +64,8 @@ def _pictures(what: str, record: TakeRecord, media: Media, language: str) -> lis
     ]
 
 
-def _facts(record: TakeRecord, language: str) -> str:
+def facts_list(record: TakeRecord, language: str, *more: str) -> str:
+    """Seed, length, settings, model ... and ``more`` facts, in two or more columns."""
     first = record.first_audio_seconds
     facts = [
         ("seed", str(record.seed)),
@@ -76,11 +78,12 @@ def _facts(record: TakeRecord, language: str) -> str:
         ("model", f"{record.model_id} · {record.device} {record.dtype}"),
         ("rate", f"{record.sample_rate / 1000:g} kHz"),
     ]
-    cells = [_fact(say(language, key), escape(value)) for key, value in facts]
-    return tag("dl", *cells, _fact(say(language, "ended"), _ended(record, language)), class_="vx-facts")
+    cells = [fact(say(language, key), escape(value)) for key, value in facts]
+    end = fact(say(language, "ended"), ended(record, language))
+    return tag("dl", *cells, end, *more, class_="vx-facts")
 
 
-def _fact(name: str, value: str) -> str:
+def fact(name: str, value: str) -> str:
     return tag("div", tag("dt", name), tag("dd", value))
 
 
@@ -92,39 +95,63 @@ def lanes(records: list[TakeRecord], media: Media, language: str, empty: str) ->
 
 
 def _lane(record: TakeRecord, media: Media, language: str) -> str:
-    path = f'<path d="{media.lane(record.id)}"/>'
-    box = {"viewBox": f"0 0 {LANE_COLUMNS} 2", "preserveAspectRatio": "none", "aria_hidden": "true"}
-    reuse = button(
-        "reuse",
-        say(language, "reuse_title"),
-        icon("reuse"),
-        say(language, "reuse"),
-        class_="vx-link",
-        data_id=record.id,
-    )
     return tag(
         "li",
-        _play_button(language),
-        _seek_surface(record, language, tag("svg", path, **box), class_="vx-wave"),
-        _words(record, language),
-        tag("div", _download(record, media, language), reuse, class_="vx-buttons"),
-        _recipe(record, language),
+        play_button(language),
+        seek_surface(record.seconds, language, wave(media.lane(record.id)), class_="vx-wave"),
+        lane_words(record, language),
+        tag("div", download_link(record, media, language), reuse_button(record, language), class_="vx-buttons"),
+        recipe_fold(record, language),
         class_="vx-lane",
-        **_player_data(record, media),
+        **player_data(record, media),
     )
 
 
-def _words(record: TakeRecord, language: str) -> str:
+def wave(path: str) -> str:
+    """An outline that :class:`Media` has drawn, as a picture that fills its place."""
+    box = {"viewBox": f"0 0 {LANE_COLUMNS} 2", "preserveAspectRatio": "none", "aria_hidden": "true"}
+    return tag("svg", f'<path d="{path}"/>', **box)
+
+
+def reuse_button(record: TakeRecord, language: str) -> str:
+    words = say(language, "reuse")
+    return do("reuse", say(language, "reuse_title"), icon("reuse"), words, class_="vx-link", data_take_id=record.id)
+
+
+def do(name: str, title: str, *children: str, class_: str, **attributes: object) -> str:
+    """A button whose click is the event ``name`` of the component that it stands in (see takes_list.clicks)."""
+    shows_words = any(">" not in child for child in children)
+    named = {"title": title, "aria_label": None if shows_words else title, "data_do": name, **attributes}
+    return tag("button", *children, type="button", class_=class_, **named)
+
+
+def undo_line(sentence: str, gone: Sequence[str], language: str) -> str:
+    """What was done, and the way back; what is ``gone`` is ticked no longer (assets/studio-history.js)."""
+    back = do("undo", say(language, "undo"), icon("undo"), say(language, "undo"), class_="vx-link")
+    return tag(
+        "div",
+        icon("info"),
+        tag("span", escape(sentence)),
+        back,
+        class_="vx-notice is-info vx-undo",
+        role="status",
+        data_untick=",".join(gone),
+    )
+
+
+def lane_words(record: TakeRecord, language: str, facts_more: Sequence[str] = (), lines: Sequence[str] = ()) -> str:
+    """Text, and below it what is known of the take; ``facts_more`` and ``lines`` are added at the end of each."""
     text, control = record.spoken_text, ""
     if record.control:
         control = tag("span", escape(record.control), class_="vx-control") + " "
     shown = text if len(text) <= WORDS_IN_LANE else f"{text[: WORDS_IN_LANE - 1].rstrip()}…"
     facts = [clock(record.seconds), f"{say(language, 'seed')} {record.seed}", escape(record.model_id)]
-    meta = [_ended(record, language), *(tag("span", fact) for fact in facts), _when(record)]
+    meta = [ended(record, language), *(tag("span", fact) for fact in facts), *facts_more, moment(record.created)]
     return tag(
         "div",
         tag("p", control, escape(shown), title=text),
         tag("p", *meta, class_="vx-meta vx-num"),
+        *lines,
         class_="vx-words",
     )
 
@@ -135,17 +162,17 @@ def clock(seconds: float) -> str:
     return f"{tenths // 600}:{tenths // 10 % 60:02d}.{tenths % 10}"
 
 
-def _when(record: TakeRecord) -> str:
+def moment(created: str) -> str:
     """The browser turns the time into the visitor's own zone; without a script it is UTC."""
-    made = datetime.fromisoformat(record.created.replace("Z", "+00:00"))
-    return tag("time", f"{made:%Y-%m-%d %H:%M} UTC", datetime=record.created)
+    made = datetime.fromisoformat(created.replace("Z", "+00:00"))
+    return tag("time", f"{made:%Y-%m-%d %H:%M} UTC", datetime=created)
 
 
-def _ended(record: TakeRecord, language: str) -> str:
+def ended(record: TakeRecord, language: str) -> str:
     return state_mark(record.ended_by, say(language, f"state_{record.ended_by}"))
 
 
-def _seek_surface(record: TakeRecord, language: str, *children: str, class_: str) -> str:
+def seek_surface(seconds: float, language: str, *children: str, class_: str) -> str:
     """What one clicks to jump; the playhead runs in ``vx-span``, the part of it that is the time axis."""
     return tag(
         "div",
@@ -156,16 +183,16 @@ def _seek_surface(record: TakeRecord, language: str, *children: str, class_: str
         tabindex=0,
         aria_label=say(language, "position"),
         aria_valuemin=0,
-        aria_valuemax=f"{record.seconds:.1f}",
+        aria_valuemax=f"{seconds:.1f}",
         aria_valuenow=0,
     )
 
 
-def _play_button(language: str) -> str:
-    return button("play", say(language, "play"), icon("play"), class_="vx-play")
+def play_button(language: str, title: str = "") -> str:
+    return button("play", title or say(language, "play"), icon("play"), class_="vx-play")
 
 
-def _player_data(record: TakeRecord, media: Media) -> dict[str, str]:
+def player_data(record: TakeRecord, media: Media) -> dict[str, str]:
     return {
         "data_take": record.id,
         "data_src": media.address(record.id, "sound"),
@@ -173,7 +200,7 @@ def _player_data(record: TakeRecord, media: Media) -> dict[str, str]:
     }
 
 
-def _download(record: TakeRecord, media: Media, language: str) -> str:
+def download_link(record: TakeRecord, media: Media, language: str) -> str:
     title = say(language, "download")
     return tag(
         "a",
@@ -187,7 +214,7 @@ def _download(record: TakeRecord, media: Media, language: str) -> str:
     )
 
 
-def _recipe(record: TakeRecord, language: str) -> str:
+def recipe_fold(record: TakeRecord, language: str) -> str:
     summary = tag("summary", icon("list"), say(language, "recipe"), title=say(language, "recipe_info"))
     words, done = say(language, "copy"), say(language, "copied")
     copy = button("copy", words, icon("copy"), tag("span", words), class_="vx-link", data_done=done)

@@ -31,6 +31,9 @@ from studio.ui.settings import (
     remembered,
     summary,
 )
+from studio.ui.takes_list import OTHER_TABS, sent, tell, warn
+from studio.ui.tickets import Tickets
+from studio.ui.voices_chooser import VoiceChooser
 from voxcpm_core import SpeechRequest
 from voxcpm_core.errors import VoxCPMError
 
@@ -38,7 +41,6 @@ logger = logging.getLogger(__name__)
 
 PAGE_INTERVAL = 0.15  # seconds between two messages to a page; audio that is made faster than that travels together
 FIRST_SOUND = 0.2  # seconds of audio before the first message: less makes no whole frame of the stream
-TICKET = "waiting-"  # begins what stands for the id of a job while its turn has not come
 KEEP: Any = gr.skip()  # leave a component as it is
 
 
@@ -171,11 +173,11 @@ class TTSHandlers:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._synthesizer = context.synthesizer
-        self._withdrawn: set[str] = set()  # tickets of runs that were stopped before their turn came
+        self._tickets = Tickets()
 
     def wait(self, request: gr.Request) -> Waiting:
         """The answer to the click itself: the run waits for its turn, with a ticket to withdraw it by."""
-        ticket = f"{TICKET}{uuid.uuid4().hex}"
+        ticket = self._tickets.new()
         return Waiting(
             status=markup.status_line("waiting", language_of(request)),
             notice="",
@@ -196,11 +198,12 @@ class TTSHandlers:
         seed: str,
         owner: str | None,
         ticket: str | None,
+        voice: str | None,
         request: gr.Request,
     ) -> Iterator[Shown]:
         """One take, from click to card. When the browser goes away this is closed, and the take kept as it is."""
         language = language_of(request)
-        if self._is_withdrawn(ticket):
+        if self._tickets.is_withdrawn(ticket):
             yield Shown()  # the page has gone on: nothing of it is touched
             return
         try:
@@ -216,9 +219,10 @@ class TTSHandlers:
             )
             run = Speaking(self._context, language, markup.estimated_seconds(wish.text))
             session = self._context.session(owner, request)
-            with closing(self._synthesizer.speak(wish, tab="tts", session=session)) as events:
+            events = self._synthesizer.speak(wish, tab="tts", session=session, voice_id=voice or "")
+            with closing(events):
                 for event in events:
-                    if isinstance(event, Started) and self._is_withdrawn(ticket):  # Stop came between the two
+                    if isinstance(event, Started) and self._tickets.is_withdrawn(ticket):  # Stop came between the two
                         self._synthesizer.stop(event.job_id)
                     yield from run.shown(event)
         except SettingError as error:
@@ -235,19 +239,12 @@ class TTSHandlers:
         A run that still waits for its turn is withdrawn, and the page is free at once.
         """
         language = language_of(request)
-        if job_id and job_id.startswith(TICKET):
-            self._withdrawn.add(job_id)
+        if self._tickets.withdraw(job_id):
             on, off = gr.update(interactive=True), gr.update(interactive=False)
             return Waiting(markup.status_line("idle", language), job=None, generate=on, stop=off)
         if not job_id or not self._synthesizer.stop(job_id):
             return Waiting()
         return Waiting(markup.status_line("stopping", language), stop=gr.update(interactive=False))
-
-    def _is_withdrawn(self, ticket: str | None) -> bool:
-        """Whether this run was stopped before it began. A ticket is good for one answer."""
-        found = ticket in self._withdrawn
-        self._withdrawn.discard(ticket or "")
-        return found
 
     def preview(self, text: str, control: str, normalize: bool, request: gr.Request) -> str:
         language = language_of(request)
@@ -330,18 +327,21 @@ class TTSHandlers:
         return str(seed)
 
     def reuse(self, owner: str | None, event: gr.EventData, request: gr.Request) -> tuple[Any, ...]:
-        """Text, control and settings of a take in a list, for the form; None of it when the take is gone."""
-        language = language_of(request)
+        """Text, control, voice and settings of a take in a list, for the form; None of it when the take is gone."""
+        language, nothing = language_of(request), (KEEP, KEEP, *Form(), KEEP, KEEP)
         try:
-            record = self._context.take(str((event._data or {}).get("take", "")), owner, request)
+            record = self._context.take(sent(event), owner, request)
         except StoreError:
-            gr.Warning(say(language, "take_gone"))
-            return (KEEP, KEEP, *Form(), KEEP)
-        gr.Info(say(language, "reused"), duration=3)
+            warn(say(language, "take_gone"))
+            return nothing
+        if record.tab in OTHER_TABS:  # it fills its own form
+            return nothing
+        tell(say(language, "reused"))
         settings = Settings(
             record.cfg_value, record.inference_timesteps, record.temperature, record.normalize, str(record.seed)
         )
-        return (record.typed_text, record.typed_control, *Form.of(settings), gr.update(selected="tts"))
+        voice = VoiceChooser(self._context).reused(record.voice, owner, request)
+        return (record.typed_text, record.typed_control, *Form.of(settings), voice, gr.update(selected="tts"))
 
 
 def new_owner(owner: str | None) -> str:
@@ -362,7 +362,7 @@ def _text_of(text: str | None) -> str:
 
 def _refused(sentence: str, language: str) -> Shown:
     """The request was not started, or broke in a way that no take could tell: say why and give the buttons back."""
-    gr.Warning(sentence)
+    warn(sentence)
     return Shown(
         status=markup.status_line("idle", language),
         notice=markup.notice("error", sentence),

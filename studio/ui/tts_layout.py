@@ -8,11 +8,11 @@ from typing import Any
 
 import gradio as gr
 
-from studio.ui import markup, take_markup
+from studio.ui import markup, take_markup, voices_chooser
 from studio.ui.i18n import label
 from studio.ui.look import html
 from studio.ui.settings import CFG_RANGE, STEPS_RANGE, TEMPERATURE_RANGE
-from studio.ui.takes_list import lanes_component
+from studio.ui.takes_list import TELLING, lanes_component
 from studio.ui.tts import TTSHandlers
 
 SPEAKERS = 8  # visitors who may speak at once: the engine makes their takes in one batch
@@ -37,6 +37,7 @@ class TTSTab:
     text: gr.Textbox
     samples: list[gr.Button]
     preview: gr.HTML
+    voice: gr.Dropdown
     control: gr.Textbox
     control_note: gr.HTML
     settings: gr.Accordion
@@ -67,6 +68,7 @@ def layout() -> TTSTab:
     with gr.Row(elem_classes="vx-desk", equal_height=False):
         with gr.Column(scale=5, min_width=320, elem_classes="vx-editor"):
             text, samples, preview = _text_part()
+            voice = voices_chooser.chooser("vx-voice")
             control = gr.Textbox(
                 "",
                 label=label("control"),
@@ -77,14 +79,14 @@ def layout() -> TTSTab:
                 elem_id="vx-control",
             )
             control_note = html("", visible=False, elem_id="vx-control-note")
-            settings, form, unpin, reset = _settings_part()
+            settings, form, unpin, reset = settings_part()
             with gr.Row(elem_classes="vx-actions"):
                 generate = gr.Button(
                     label("generate"),
                     variant="primary",
                     interactive=False,
                     elem_id="vx-generate",
-                    elem_classes="ib ib-play",
+                    elem_classes="ib ib-play vx-go",
                     scale=3,
                 )
                 stop = gr.Button(
@@ -92,7 +94,7 @@ def layout() -> TTSTab:
                     variant="stop",
                     interactive=False,
                     elem_id="vx-stop",
-                    elem_classes="ib ib-square",
+                    elem_classes="ib ib-square vx-halt",
                     scale=1,
                 )
         with gr.Column(scale=6, min_width=320, elem_classes="vx-stage"):
@@ -114,8 +116,8 @@ def layout() -> TTSTab:
     recent_title = html(recent_heading("en"), elem_id="vx-recent-title")
     recent = lanes_component("vx-recent")
     return TTSTab(
-        text, samples, preview, control, control_note, settings, form, unpin, reset, generate, stop, live, live_bar,
-        status, notice, take, again, pin, reroll, recent_title, recent, ticket, job, take_id,
+        text, samples, preview, voice, control, control_note, settings, form, unpin, reset, generate, stop, live,
+        live_bar, status, notice, take, again, pin, reroll, recent_title, recent, ticket, job, take_id,
     )  # fmt: skip
 
 
@@ -135,44 +137,51 @@ def _text_part() -> tuple[gr.Textbox, list[gr.Button], gr.HTML]:
     return text, samples, preview
 
 
-def _settings_part() -> tuple[gr.Accordion, list[Any], gr.Button, gr.Button]:
-    with gr.Accordion(label("settings"), open=False, elem_id="vx-settings") as settings:
-        cfg_value = _slider("cfg_value", CFG_RANGE, 2.0, 0.1)
-        timesteps = _slider("inference_timesteps", STEPS_RANGE, 10, 1)
+def settings_part(
+    prefix: str = "vx", seed_info: str = "seed_info"
+) -> tuple[gr.Accordion, list[Any], gr.Button, gr.Button]:
+    """The folded panel with its fields in the order of :class:`studio.ui.tts.Form`. ``prefix`` begins their ids."""
+    with gr.Accordion(
+        label("settings"), open=False, elem_id=f"{prefix}-settings", elem_classes="vx-folded"
+    ) as settings:
+        cfg_value = _slider("cfg_value", CFG_RANGE, 2.0, 0.1, prefix)
+        timesteps = _slider("inference_timesteps", STEPS_RANGE, 10, 1, prefix)
         with gr.Row(equal_height=True, elem_classes="vx-seed"):
             seed = gr.Textbox(
                 "",
                 label=label("seed"),
-                info=label("seed_info"),
+                info=label(seed_info),
                 placeholder=label("seed_hint"),
                 max_lines=1,
-                elem_id="vx-seed",
+                elem_id=f"{prefix}-seed",
                 scale=3,
             )
             unpin = gr.Button(
                 label("seed_clear"),
                 size="sm",
-                elem_id="vx-unpin",
-                elem_classes="ib ib-cross",
+                elem_id=f"{prefix}-unpin",
+                elem_classes="ib ib-cross vx-unpin",
                 scale=1,
                 min_width=96,
                 visible=False,
             )
-        normalize = gr.Checkbox(False, label=label("normalize"), info=label("normalize_info"), elem_id="vx-normalize")
+        normalize = gr.Checkbox(
+            False, label=label("normalize"), info=label("normalize_info"), elem_id=f"{prefix}-normalize"
+        )
         with gr.Accordion(label("advanced"), open=False, elem_classes="vx-advanced"):
-            temperature = _slider("temperature", TEMPERATURE_RANGE, 1.0, 0.05)
-        reset = gr.Button(label("reset"), size="sm", elem_id="vx-reset")
+            temperature = _slider("temperature", TEMPERATURE_RANGE, 1.0, 0.05, prefix)
+        reset = gr.Button(label("reset"), size="sm", elem_id=f"{prefix}-reset")
     return settings, [cfg_value, timesteps, temperature, normalize, seed], unpin, reset
 
 
-def _slider(key: str, limits: tuple[float, float], value: float, step: float) -> gr.Slider:
+def _slider(key: str, limits: tuple[float, float], value: float, step: float, prefix: str) -> gr.Slider:
     return gr.Slider(
         *limits,
         value=value,
         step=step,
         label=label(key),
         info=label(f"{key}_info"),
-        elem_id=f"vx-{key.replace('_', '-')}",
+        elem_id=f"{prefix}-{key.replace('_', '-')}",
     )
 
 
@@ -200,14 +209,14 @@ def wire(
     gr.on([tab.text.change, tab.control.change, normalize.change], **SETTLE).then(**preview, trigger_mode="always_last")
     for button, text in zip(tab.samples, SAMPLES.values(), strict=True):
         button.click(lambda text=text: text, None, tab.text, **QUIET)
-    tab.pin.click(handlers.pin, [tab.take_id, owner], seed, **QUIET)
+    tab.pin.click(handlers.pin, [tab.take_id, owner], seed, **TELLING)
     tab.unpin.click(lambda: "", None, seed, **QUIET)
     rerolled = tab.reroll.click(handlers.wait, None, _clicked(tab), **QUIET).then(lambda: "", None, seed, **QUIET)
     rerolled.then(**_running(handlers, tab, owner)).then(recent, owner, tab.recent, **QUIET)
     tab.reset.click(handlers.defaults, None, tab.form, **QUIET).then(**remember)
     for lanes in lists:
-        fields = [tab.text, tab.control, *tab.form, tabs]
-        lanes.click(handlers.reuse, owner, fields, **QUIET).then(**remember)
+        fields = [tab.text, tab.control, *tab.form, tab.voice, tabs]
+        lanes.reuse(handlers.reuse, owner, fields, **TELLING).then(**remember)
 
 
 def wire_arrival(handlers: TTSHandlers, tab: TTSTab, kept: gr.BrowserState, model: list[Any], *events: Any) -> None:
@@ -232,7 +241,7 @@ def _running(handlers: TTSHandlers, tab: TTSTab, owner: gr.BrowserState) -> dict
     shown = [tab.live, tab.status, tab.notice, tab.take, tab.job, tab.take_id, tab.generate, tab.stop, tab.again]
     return {
         "fn": handlers.speak,
-        "inputs": [tab.text, tab.control, *tab.form, owner, tab.ticket],
+        "inputs": [tab.text, tab.control, *tab.form, owner, tab.ticket, tab.voice],
         "outputs": shown,
         "concurrency_limit": SPEAKERS,
         "concurrency_id": "speak",

@@ -176,9 +176,6 @@ WORDS: dict[str, tuple[str, str]] = {
     "recent_empty": ("No takes yet.", "还没有录音。"),
     "search": ("Search", "搜索"),
     "search_hint": ("Words in the text or description", "文本或描述中的词"),
-    "found": ("{shown} of {count} takes", "共 {count} 条，显示 {shown} 条"),
-    "found_none": ("No take contains these words.", "没有包含这些词的录音。"),
-    "more": ("Show more", "显示更多"),
     "take_gone": ("This take is no longer in the studio.", "此录音已不存在。"),
     "ai_note": (
         "Every take is AI-made speech. Say so when you publish it.",

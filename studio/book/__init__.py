@@ -1,0 +1,1 @@
+"""Books: a text becomes chapters and segments, segments become takes, chosen takes become a recording."""

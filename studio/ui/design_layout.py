@@ -1,0 +1,203 @@
+"""The Voice Design tab's layout and wiring."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import gradio as gr
+
+from studio.ui import design, markup, picker_layout
+from studio.ui.design import DesignHandlers
+from studio.ui.design_examples import DESCRIPTIONS, TEXTS
+from studio.ui.i18n import label, language_of
+from studio.ui.look import html
+from studio.ui.picker import PickerHandlers
+from studio.ui.picker_run import SLOTS
+from studio.ui.tts_layout import QUIET, SETTLE, settings_part
+
+DIALECT_EVENTS = """
+element.addEventListener('click', (event) => {
+  const button = event.target.closest('[data-act="dialect"]');
+  if (button) trigger('click', { dialect: button.dataset.dialect });
+});
+"""
+
+
+@dataclass(frozen=True)
+class DesignTab:
+    """Components of the tab."""
+
+    control: gr.Textbox
+    chips: list[gr.Button]
+    note: gr.HTML
+    guide: gr.HTML
+    text: gr.Textbox
+    samples: list[gr.Button]
+    preview: gr.HTML
+    takes: gr.Radio
+    settings: gr.Accordion
+    form: list[Any]  # cfg_value, inference_timesteps, temperature, normalize, seed
+    unpin: gr.Button
+    reset: gr.Button
+    generate: gr.Button
+    stop: gr.Button
+    picker: picker_layout.Picker
+
+    def fields(self) -> list[Any]:
+        """Inputs in the order of :class:`studio.ui.design.DesignForm`."""
+        return [self.control, self.text, self.takes, *self.form]
+
+
+def layout() -> DesignTab:
+    with gr.Row(elem_classes="vx-desk", equal_height=False):
+        with gr.Column(scale=5, min_width=320, elem_classes="vx-editor"):
+            note = html("", elem_id="vx-design-note")
+            control, chips, guide = _description_part()
+            text, samples, preview = _text_part()
+            takes = gr.Radio(
+                list(range(1, SLOTS + 1)),
+                value=SLOTS,
+                label=label("design_takes"),
+                elem_id="vx-design-takes",
+                elem_classes="vx-takes-count",
+            )
+            settings, form, unpin, reset = settings_part("vx-design", "design_seed_info")
+            with gr.Row(elem_classes="vx-actions"):
+                generate = gr.Button(
+                    label("generate"),
+                    variant="primary",
+                    interactive=False,
+                    elem_id="vx-design-generate",
+                    elem_classes="ib ib-play vx-go vx-run",
+                    scale=3,
+                )
+                stop = gr.Button(
+                    label("stop"),
+                    variant="stop",
+                    interactive=False,
+                    elem_id="vx-design-stop",
+                    elem_classes="ib ib-square vx-halt",
+                    scale=1,
+                )
+        with gr.Column(scale=6, min_width=320, elem_classes="vx-stage"):
+            picker = picker_layout.layout("design")
+    return DesignTab(
+        control, chips, note, guide, text, samples, preview, takes, settings, form, unpin, reset, generate, stop, picker
+    )
+
+
+def _description_part() -> tuple[gr.Textbox, list[gr.Button], gr.HTML]:
+    control = gr.Textbox(
+        "",
+        label=label("control"),
+        info=label("design_control_info"),
+        placeholder=label("design_control_hint"),
+        lines=2,
+        max_lines=5,
+        elem_id="vx-design-control",
+    )
+    with gr.Row(elem_classes="vx-samples", elem_id="vx-design-chips"):
+        chips = [gr.Button(name, size="sm") for name in DESCRIPTIONS]
+    with gr.Accordion(label("guide"), open=False, elem_id="vx-design-guide", elem_classes="vx-folded"):
+        guide = html(design.guide("en"), js_on_load=DIALECT_EVENTS)
+    return control, chips, guide
+
+
+def _text_part() -> tuple[gr.Textbox, list[gr.Button], gr.HTML]:
+    text = gr.Textbox(
+        "",
+        label=label("design_text"),
+        placeholder=label("design_text_hint"),
+        lines=2,
+        max_lines=8,
+        elem_id="vx-design-text",
+    )
+    with gr.Row(elem_classes="vx-samples"):
+        samples = [gr.Button(label(key), size="sm") for key in TEXTS]
+    preview = html(markup.preview_message(markup.say("en", "preview_empty"), "en"), elem_id="vx-design-preview")
+    return text, samples, preview
+
+
+def wire(
+    handlers: DesignHandlers,
+    picker: PickerHandlers,
+    tab: DesignTab,
+    owner: gr.BrowserState,
+    kept: gr.BrowserState,
+    lanes: gr.BrowserState,
+    load: Callable[..., Any],
+    model_card: gr.HTML,
+) -> picker_layout.Ends:
+    """``kept`` and ``lanes`` are this tab's memory in the browser: settings, and ids of takes; ``load`` is the page's
+    load event; ``model_card`` changes when a model has come."""
+    ends = picker_layout.wire(
+        picker,
+        tab.picker,
+        wish=handlers.wish,
+        fields=tab.fields(),
+        generate=tab.generate,
+        stop=tab.stop,
+        owner=owner,
+        load=load,
+        lanes=lanes,
+    )
+    _wire_form(handlers, tab, kept)
+    arrival = [tab.generate, tab.control, tab.text, tab.note, *tab.form, tab.settings, tab.unpin, tab.takes]
+    preview = _previewing(handlers, tab)
+    load(_said, None, [tab.guide, tab.preview], **QUIET).then(handlers.arrive, kept, arrival, **QUIET)
+    changed = model_card.change(**SETTLE).then(handlers.arrive, kept, arrival, **QUIET)
+    changed.then(**preview, trigger_mode="always_last")
+    words = [tab.control, tab.text]
+    ends.restored.then(handlers.refill, [*words, tab.picker.takes, owner], words, **QUIET)
+    return ends
+
+
+def wire_reuse(
+    handlers: DesignHandlers,
+    tab: DesignTab,
+    owner: gr.BrowserState,
+    events: Sequence[Callable[..., Any]],
+    tabs: gr.Tabs,
+) -> None:
+    """``events`` are lists' events that name a take to put back into its form."""
+    for event in events:
+        event(handlers.reuse, owner, [tab.control, tab.text, *tab.form, tabs], **QUIET)
+
+
+def _wire_form(handlers: DesignHandlers, tab: DesignTab, kept: gr.BrowserState) -> None:
+    cfg_value, timesteps, temperature, normalize, seed = tab.form
+    remember = {
+        "fn": handlers.settings_changed,
+        "inputs": [kept, tab.takes, *tab.form],
+        "outputs": [kept, tab.settings, tab.unpin],
+        **QUIET,
+    }
+    settings = [cfg_value.input, timesteps.input, temperature.input, normalize.input, seed.change, tab.takes.input]
+    gr.on(settings, **SETTLE).then(**remember, trigger_mode="always_last")
+    gr.on([tab.text.change, tab.control.change, normalize.change], **SETTLE).then(
+        **_previewing(handlers, tab), trigger_mode="always_last"
+    )
+    for chip, control in zip(tab.chips, DESCRIPTIONS.values(), strict=True):
+        chip.click(_describing(handlers, control), tab.text, [tab.control, tab.text], **QUIET)
+    for button, text in zip(tab.samples, TEXTS.values(), strict=True):
+        button.click(lambda text=text: text, None, tab.text, **QUIET)
+    tab.guide.click(handlers.dialect, None, [tab.control, tab.text], **QUIET)
+    tab.unpin.click(lambda: "", None, seed, **QUIET)
+    tab.reset.click(handlers.defaults, None, tab.form, **QUIET).then(**remember)
+
+
+def _describing(handlers: DesignHandlers, control: str) -> Callable[[str], tuple[str, Any]]:
+    return lambda text: handlers.describe(control, text)
+
+
+def _previewing(handlers: DesignHandlers, tab: DesignTab) -> dict[str, Any]:
+    return {"fn": handlers.preview, "inputs": [tab.control, tab.text, tab.form[-2]], "outputs": tab.preview, **QUIET}
+
+
+def _said(request: gr.Request) -> tuple[Any, Any]:
+    language = language_of(request)
+    if language == "en":
+        return gr.skip(), gr.skip()
+    return design.guide(language), markup.preview_message(markup.say(language, "preview_empty"), language)

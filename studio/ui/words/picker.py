@@ -1,0 +1,65 @@
+"""Words of the take-picker. key: (English, Chinese)"""
+
+WORDS: dict[str, tuple[str, str]] = {
+    "pick": ("Pick", "选用"),
+    "picked": ("Picked", "已选用"),
+    "pick_title": ("Pick take {number} (key {number})", "选用第 {number} 条（按键 {number}）"),
+    "slot_name": ("Take {number}", "第 {number} 条"),
+    "slot_play": ("Play or pause take {number}", "播放或暂停第 {number} 条"),
+    "slot_wave": ("Made and heard of take {number}", "第 {number} 条的生成与播放进度"),
+    "seed_hidden": ("seed hidden", "种子已隐藏"),
+    "star": ("Star", "星标"),
+    "star_title": ("Star this take", "为此录音加星标"),
+    "note": ("Note", "备注"),
+    "note_hint": ("What is good or wrong with it?", "好在哪里？哪里不对？"),
+    "note_save": ("Keep", "保存"),
+    "note_kept": ("The note is kept with the take.", "备注已随录音保存。"),
+    "note_removed": ("The note is removed.", "备注已删除。"),
+    "loudness_title": (
+        "Loudness of the file. It is played {gain} dB to be as loud as its neighbours.",
+        "文件的响度。播放时调整 {gain} dB，使各条响度一致。",
+    ),
+    "others": ("Re-roll the others", "其余重来"),
+    "others_title": (
+        "New seeds for all takes but the picked one (key R)",
+        "除已选用的录音外，其余换新种子重新生成（按键 R）",
+    ),
+    "same_seeds": ("Same seeds, other text", "同种子，换文本"),
+    "same_title": (
+        "Make these takes again with their seeds and the text that is in the form now",
+        "用这些录音的种子和表单中的新文本重新生成",
+    ),
+    "around": ("More like this", "更多类似"),
+    "around_title": (
+        "Keep the picked take, make the others in its voice: its sound is their reference, their seeds follow its own",
+        "保留已选用的录音，其余以它的声音为参考生成，种子依次递增",
+    ),
+    "blind": ("Blind", "盲听"),
+    "blind_title": ("Order shuffled, seeds hidden until one is picked", "打乱顺序并隐藏种子，选用后揭晓"),
+    "original_level": ("Original level", "原始响度"),
+    "original_title": (
+        "Finished takes play equally loud; switch on to hear the files as they are",
+        "成品录音以相同响度播放；开启则按文件原样播放",
+    ),
+    "picker_empty_title": ("Your takes appear here, side by side", "录音会并排显示在这里"),
+    "picker_empty_1": ("They are made together; listen to one while the others fill", "一起生成，可边听边等其余完成"),
+    "picker_empty_2": ("Pick one, re-roll the others until it is right", "选用一条，其余重来，直到满意"),
+    "picker_empty_3": ("Save the picked take as a voice for every later text", "将选用的录音保存为声音，供以后使用"),
+    "key_pick": ("pick", "选用"),
+    "key_play": ("plays", "播放"),
+    "key_others": ("re-rolls the others", "其余重来"),
+    "picked_none": (
+        "No take is picked. Listen, then press 1, 2 or 3, or the Pick button of a take.",
+        "尚未选用。请试听后按 1、2、3，或点击录音的“选用”。",
+    ),
+    "ask_pick": ("Pick a take first: press 1, 2 or 3.", "请先选用一条：按 1、2 或 3。"),
+    "ask_takes": ("There are no takes yet. Press Generate first.", "还没有录音，请先生成。"),
+    "ask_other_text": (
+        "The text is still the one of these takes. Change it, then press this again.",
+        "文本与这些录音相同。请先修改文本，再点击此按钮。",
+    ),
+    "around_unsupported": (
+        "{generation} cannot take a voice from a clip, so it cannot make more like this. Re-roll the others instead.",
+        "{generation} 不支持参考音频，无法生成类似声音，请使用“其余重来”。",
+    ),
+}

@@ -119,7 +119,7 @@ def _encoder() -> tuple[Any, Any]:
     layers, linear = torch.nn.LSTM(40, 256, 3, batch_first=True), torch.nn.Linear(256, 256)
     for name, module in (("lstm.", layers), ("linear.", linear)):
         module.load_state_dict({key[len(name) :]: value for key, value in stored.items() if key.startswith(name)})
-        module.eval()
+        module.eval().requires_grad_(False)
     return layers, linear
 
 

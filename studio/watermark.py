@@ -144,7 +144,7 @@ def _loaded_net() -> Any:
     net = PerthNet(PerthConfig(**yaml.safe_load((trained / "hparams.yaml").read_text(encoding="utf-8"))))
     weights = torch.load(trained / "perth_net_250000.pth.tar", map_location="cpu", weights_only=True)
     net.load_state_dict(weights["model"])
-    return net.eval()
+    return net.eval().requires_grad_(False)
 
 
 @contextmanager

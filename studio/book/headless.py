@@ -185,7 +185,7 @@ def _report(library: Library, queue: RenderQueue, project: int, job: int, say: S
 
 
 def export_book(options: argparse.Namespace, store: Store, say: Say) -> Result:
-    """Finished files and their report; a report that fails is told, and is no failure of the command."""
+    """Finished files and their report. A report that fails is told; the files are there all the same."""
     from studio.book.export import export_project
     from studio.delivery import Order as Delivery
 

@@ -31,7 +31,7 @@ from studio.ui.settings import (
     remembered,
     summary,
 )
-from studio.ui.takes_list import sent
+from studio.ui.takes_list import sent, tell
 from studio.ui.tts import Form
 from voxcpm_core import SpeechRequest
 from voxcpm_core.errors import VoxCPMError
@@ -200,7 +200,7 @@ class DesignHandlers:
             return nothing  # the text-to-speech tab says so
         if record.tab != "design":
             return nothing
-        gr.Info(say(language, "design_reused"), duration=3)
+        tell(say(language, "design_reused"))
         settings = Settings(
             record.cfg_value, record.inference_timesteps, record.temperature, record.normalize, str(record.seed)
         )

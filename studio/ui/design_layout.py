@@ -15,6 +15,7 @@ from studio.ui.i18n import label, language_of
 from studio.ui.look import html
 from studio.ui.picker import PickerHandlers
 from studio.ui.picker_run import SLOTS
+from studio.ui.takes_list import TELLING
 from studio.ui.tts_layout import QUIET, SETTLE, settings_part
 
 DIALECT_EVENTS = """
@@ -163,7 +164,7 @@ def wire_reuse(
 ) -> None:
     """``events`` are lists' events that name a take to put back into its form."""
     for event in events:
-        event(handlers.reuse, owner, [tab.control, tab.text, *tab.form, tabs], **QUIET)
+        event(handlers.reuse, owner, [tab.control, tab.text, *tab.form, tabs], **TELLING)
 
 
 def _wire_form(handlers: DesignHandlers, tab: DesignTab, kept: gr.BrowserState) -> None:

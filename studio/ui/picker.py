@@ -26,6 +26,7 @@ from studio.ui.i18n import language_of, say
 from studio.ui.picker_run import KEEP, OFF, ON, SLOTS, Message, Run
 from studio.ui.picker_takes import facts_of, records_of, target_of
 from studio.ui.settings import SEED_LIMIT, SettingError
+from studio.ui.takes_list import tell, warn
 from studio.ui.tickets import Tickets
 from voxcpm_core import SpeechRequest
 from voxcpm_core.errors import VoxCPMError
@@ -245,10 +246,10 @@ class PickerHandlers:
                 return KEEP
             record = self._reviews.note(takes[slot], str(said.get("note", "")), session)
         except StoreError as error:
-            gr.Warning(str(error))
+            warn(str(error))
             records = records_of(takes, self._context, owner, request)
             return self._facts(records, language, hidden).get(slot, KEEP)
-        gr.Info(say(language, "note_kept" if record.note else "note_removed"), duration=3)
+        tell(say(language, "note_kept" if record.note else "note_removed"))
         return self._facts(records_of(takes, self._context, owner, request), language, hidden)[slot]
 
     def save_voice(
@@ -301,7 +302,7 @@ def planned(kind: str, wish: Wish, before: Sequence[TakeRecord | None], picked: 
 
 def _refused(sentence: str, language: str) -> tuple[Any, ...]:
     """The request was not started, or broke in a way that no take could tell: say why, give the buttons back."""
-    gr.Warning(sentence)
+    warn(sentence)
     return Message(
         status=picker_markup.status("idle", language),
         notice=markup.notice("error", sentence),

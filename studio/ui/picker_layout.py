@@ -12,6 +12,7 @@ from studio.ui import picker_markup
 from studio.ui.i18n import label, language_of
 from studio.ui.look import html
 from studio.ui.picker import SLOTS, PickerHandlers, Wish
+from studio.ui.takes_list import TELLING
 from studio.ui.tts_layout import QUIET, SPEAKERS
 
 RUNNING: dict[str, Any] = {
@@ -222,7 +223,7 @@ def _wire_lane(handlers: PickerHandlers, picker: Picker, slot: int, shown: list[
 
     picked = [picker.takes, picker.picked, picker.hidden, picker.ticket, owner]
     picker.bars[slot].click(pick, picked, shown, **QUIET)
-    picker.facts[slot].click(review, [picker.takes, picker.hidden, owner], picker.facts[slot], **QUIET)
+    picker.facts[slot].click(review, [picker.takes, picker.hidden, owner], picker.facts[slot], **TELLING)
 
 
 def _running(handlers: PickerHandlers, kind: str, wish: Callable[..., Wish]) -> Callable[..., Iterator[tuple]]:

@@ -321,9 +321,9 @@ class TTSHandlers:
         try:
             seed = self._context.take(take_id or "", owner, request).seed
         except StoreError:
-            gr.Warning(say(language, "take_gone"))
+            warn(say(language, "take_gone"))
             return KEEP
-        gr.Info(say(language, "pinned", seed=seed), duration=3)
+        tell(say(language, "pinned", seed=seed))
         return str(seed)
 
     def reuse(self, owner: str | None, event: gr.EventData, request: gr.Request) -> tuple[Any, ...]:

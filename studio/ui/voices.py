@@ -15,6 +15,9 @@ from typing import Any, NamedTuple
 
 import gradio as gr
 
+from studio.book.casting import delete_voice
+from studio.book.errors import BookError
+from studio.book.library import Library
 from studio.bundle import export_voices, import_voices
 from studio.events import Chunk, Finished, Progress, Started
 from studio.store import StoreError
@@ -73,6 +76,7 @@ class VoicesHandlers:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._voices = context.voices
+        self._books = Library(context.store)  # a voice that a book speaks with stays
 
     # ---- finding
 
@@ -154,8 +158,8 @@ class VoicesHandlers:
         language, session = language_of(request), self._context.visible(owner, request)
         try:
             voice = self._voices.voice(sent(event, "voice"), session)
-            self._voices.delete(voice.id, session)
-        except StoreError as error:
+            delete_voice(self._books, self._voices, voice.id, session)
+        except (StoreError, BookError) as error:
             return markup.notice("error", str(error)), KEEP
         return take_markup.undo_line(say(language, "voice_deleted", name=voice.name), [voice.id], language), voice.id
 

@@ -13,7 +13,7 @@ import torch
 
 from ..audio import load_audio, resample
 from ..audio_vae import AudioVAE
-from ..checkpoint import load_vae, checkpoint_files
+from ..checkpoint import checkpoint_files, load_vae
 from ..config import LATENTS_PER_SECOND, read_config
 from ..errors import AudioError
 from .dataset import Dataset, Item

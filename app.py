@@ -43,6 +43,11 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
         "--local-files-only", action="store_true", help="use what is on this machine, never ask the hub"
     )
     parser.add_argument(
+        "--recogniser",
+        default=os.environ.get("VOXCPM_RECOGNISER", ""),
+        help="what writes down clips: a Whisper size or a folder (default: base; needs faster-whisper)",
+    )
+    parser.add_argument(
         "--multi-user",
         action="store_true",
         help="every browser sees only its own takes and voices (always so on a Space and where others can connect)",
@@ -185,7 +190,7 @@ def open_page(options: argparse.Namespace, synthesizer: Any, store: Any) -> tupl
     with without_unusable_proxies():
         from studio.ui.page import build_page, launch
 
-        page, context = build_page(synthesizer, store, shared=is_shared(options))
+        page, context = build_page(synthesizer, store, shared=is_shared(options), recogniser=options.recogniser)
         address = launch(page, context, host=options.host, port=options.port, open_browser=options.open)
     return page, address
 

@@ -82,9 +82,17 @@ def test_every_word_has_both_languages_and_the_same_places_to_fill() -> None:
 def test_every_word_is_used_and_every_used_word_exists() -> None:
     source = "\n".join(path.read_text(encoding="utf-8") for path in UI.glob("*.py") if path.name != "i18n.py")
     built = ("state_", "take_empty_", "voices_empty_", "end_", "sample_", "check_", "filter_", "verdict_", "page_")
-    built += ("made_in_", "voice_source_", "reason_")  # made of a prefix and a value
+    built += ("made_in_", "voice_source_", "reason_", "ref_", "cloning_about_", "cloning_source_", "cloning_card_")
+    built += ("cloning_words_",)  # all of these: made of a prefix and a value
+    modes = ("controllable", "ultimate", "undo", "remove", "transcribe")  # of cloning_<name>
     for key in i18n.WORDS:
-        assert f'"{key}"' in source or f"'{key}'" in source or key.startswith(built) or key.endswith("_info"), key
+        assert (
+            f'"{key}"' in source
+            or f"'{key}'" in source
+            or key.startswith(built)
+            or key.endswith("_info")
+            or key.removeprefix("cloning_") in modes
+        ), key
     for key in re.findall(r'(?:say\(\w+, |label\()"(\w+)"', source):
         assert key in i18n.WORDS, key
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import gradio as gr
 
 from studio.store import Store
 from studio.synthesizer import Synthesizer
 from studio.takes import EVERYONE, TakeRecord, hidden_owner
+from studio.transcription import DEFAULT_MODEL
+from studio.ui.cloning_media import ClipMedia
 from studio.ui.media import Media
 from studio.voices import VoiceLibrary
 
@@ -25,6 +28,7 @@ class Context:
     store: Store
     media: Media
     shared: bool = False
+    recogniser: str = DEFAULT_MODEL  # for transcripts: a Whisper size or a folder
 
     def session(self, owner: str | None, request: gr.Request | None = None) -> str:
         """The name under which a visitor's takes are stored."""
@@ -40,6 +44,10 @@ class Context:
     def take(self, take_id: str, owner: str | None, request: gr.Request | None = None) -> TakeRecord:
         """A take that this visitor may see. Raises StoreError for any other."""
         return self.store.take(take_id, session=self.visible(owner, request))
+
+    @cached_property
+    def clip_media(self) -> ClipMedia:
+        return ClipMedia(self.store.clips)
 
     @property
     def voices(self) -> VoiceLibrary:

@@ -13,7 +13,10 @@ from starlette.middleware import Middleware
 from studio.hosts import OnlyThisMachine, is_local
 from studio.store import Store
 from studio.synthesizer import Synthesizer
+from studio.transcription import DEFAULT_MODEL
 from studio.ui import (
+    cloning_layout,
+    cloning_wiring,
     design_layout,
     history_layout,
     history_markup,
@@ -25,9 +28,12 @@ from studio.ui import (
     voices_layout,
     voices_markup,
 )
+from studio.ui.cloning import CloningHandlers
+from studio.ui.cloning_desk import DeskHandlers
 from studio.ui.context import Context
 from studio.ui.design import DesignHandlers
 from studio.ui.endpoint import add_endpoint
+from studio.ui.endpoint_cloning import add_cloning_endpoints
 from studio.ui.endpoint_design import add_design_endpoint
 from studio.ui.endpoint_takes import add_take_endpoints
 from studio.ui.history import HistoryHandlers
@@ -49,9 +55,15 @@ UPLOAD_LIMIT = "200mb"  # of one file: a bundle of voices
 CACHE_SWEEP = (3600, 86400)  # seconds: gradio's own copies are looked at hourly and dropped after a day
 
 
-def build_page(synthesizer: Synthesizer, store: Store, shared: bool = False) -> tuple[gr.Blocks, Context]:
-    """The page on these objects. ``shared``: strangers may open it, so every browser sees its own takes only."""
-    context = Context(synthesizer, store, Media(store, synthesizer.voices), shared)
+def build_page(
+    synthesizer: Synthesizer, store: Store, shared: bool = False, recogniser: str = ""
+) -> tuple[gr.Blocks, Context]:
+    """The page on these objects. ``shared``: strangers may open it, so every browser sees its own takes only.
+
+    ``recogniser``: what transcribes clips, a Whisper size or a folder; "" is the default.
+    """
+    recogniser = recogniser or DEFAULT_MODEL
+    context = Context(synthesizer, store, Media(store, synthesizer.voices), shared, recogniser)
     tts, takes, voices = TTSHandlers(context), TakesHandlers(context), VoicesHandlers(context)
     histories, replays = HistoryHandlers(context), ReplayHandlers(context)
     with gr.Blocks(title="VoxCPM Studio", analytics_enabled=False, fill_width=True, delete_cache=CACHE_SWEEP) as page:
@@ -59,6 +71,8 @@ def build_page(synthesizer: Synthesizer, store: Store, shared: bool = False) -> 
         kept = gr.BrowserState({}, storage_key=f"{BROWSER_KEY}-settings", secret=BROWSER_KEY)
         kept_design = gr.BrowserState({}, storage_key=f"{BROWSER_KEY}-design", secret=BROWSER_KEY)
         kept_lanes = gr.BrowserState([], storage_key=f"{BROWSER_KEY}-design-lanes", secret=BROWSER_KEY)
+        kept_cloning = gr.BrowserState({}, storage_key=f"{BROWSER_KEY}-cloning", secret=BROWSER_KEY)
+        kept_clones = gr.BrowserState([], storage_key=f"{BROWSER_KEY}-cloning-lanes", secret=BROWSER_KEY)
         timer = gr.Timer(POLL_SECONDS, active=False)  # arrive() starts it while a model loads
         with gr.Row(elem_classes="vx-header"):
             header = look.html(markup.header("en"), elem_id="vx-header")
@@ -72,6 +86,8 @@ def build_page(synthesizer: Synthesizer, store: Store, shared: bool = False) -> 
                 tab = tts_layout.layout()
             with gr.Tab(label("tab_design"), id="design"):
                 design = design_layout.layout()
+            with gr.Tab(label("tab_cloning"), id="cloning") as cloning_room:
+                cloning = cloning_layout.layout()
             with gr.Tab(label("tab_voices"), id="voices") as voices_room:
                 library = voices_layout.layout()
             with gr.Tab(label("tab_history"), id="history") as history_room:
@@ -79,6 +95,7 @@ def build_page(synthesizer: Synthesizer, store: Store, shared: bool = False) -> 
         foot = look.html(footer("en"), elem_id="vx-foot")
         add_endpoint(context)
         add_design_endpoint(context)
+        add_cloning_endpoints(context)
         add_take_endpoints(context)
 
         lists = [tab.recent, library.trial, history.lanes, history.detail]
@@ -90,6 +107,20 @@ def build_page(synthesizer: Synthesizer, store: Store, shared: bool = False) -> 
         design_layout.wire(designs, picker, design, owner, kept_design, kept_lanes, page.load, card)
         reused = [tab.recent.reuse, history.lanes.reuse, history.detail.reuse]
         design_layout.wire_reuse(designs, design, owner, reused, tabs)
+        clones = CloningHandlers(context)
+        cloning_wiring.wire(
+            clones,
+            DeskHandlers(context),
+            PickerHandlers(context, "cloning"),
+            cloning,
+            owner,
+            kept_cloning,
+            kept_clones,
+            page.load,
+            card,
+            cloning_room.select,
+        )
+        cloning_wiring.wire_reuse(clones, cloning, owner, reused, tabs)
         model = [card, retry, timer, tab.generate, tab.control, tab.control_note]
         retry.click(tts.retry, None, model, **QUIET)
         tts_layout.wire_arrival(tts, tab, kept, model, page.load, timer.tick)
@@ -193,6 +224,9 @@ def launch(
         theme=look.theme(),
         i18n=translations(),
         max_file_size=UPLOAD_LIMIT,
-        app_kwargs={"routes": context.media.routes(), "middleware": guards + [Middleware(look.EarlyHead)]},
+        app_kwargs={
+            "routes": [*context.media.routes(), *context.clip_media.routes()],
+            "middleware": guards + [Middleware(look.EarlyHead)],
+        },
     )
     return address

@@ -17,7 +17,7 @@ from studio.ui.look import html
 RECENT = 6
 # For events that may have a sentence for the visitor: what pops up travels through the queue only.
 TELLING: dict[str, Any] = {"concurrency_limit": None, "show_progress": "hidden", "api_visibility": "private"}
-OTHER_TABS = frozenset({"design"})  # tabs that fill their own form when a take of theirs is reused
+OTHER_TABS = frozenset({"design", "cloning"})  # tabs that fill their own form when a take of theirs is reused
 
 
 def clicks(*names: str) -> str:

@@ -1,0 +1,131 @@
+"""The Cloning tab's wiring."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import gradio as gr
+
+from studio.ui import cloning_markup, picker_layout
+from studio.ui.cloning import CloningHandlers
+from studio.ui.cloning_desk import DeskHandlers
+from studio.ui.cloning_layout import SOURCES, CloningTab
+from studio.ui.i18n import language_of, say
+from studio.ui.picker import PickerHandlers
+from studio.ui.takes_list import TELLING
+from studio.ui.tts_layout import QUIET, SETTLE
+
+HEAVY: dict[str, Any] = {"concurrency_limit": 1, "show_progress": "hidden", "api_visibility": "private"}
+WORK: dict[str, Any] = {**HEAVY, "concurrency_id": "clips", "concurrency_limit": 2}
+
+
+def wire(
+    handlers: CloningHandlers,
+    desk: DeskHandlers,
+    picker: PickerHandlers,
+    tab: CloningTab,
+    owner: gr.BrowserState,
+    kept: gr.BrowserState,
+    lanes: gr.BrowserState,
+    load: Callable[..., Any],
+    model_card: gr.HTML,
+    opens: Callable[..., Any],
+) -> picker_layout.Ends:
+    """``kept`` and ``lanes`` are this tab's memory in the browser; ``load`` is the page's load event, ``model_card``
+    changes when a model has come, and ``opens`` is the tab's own event."""
+    ends = picker_layout.wire(
+        picker,
+        tab.picker,
+        wish=handlers.wish,
+        fields=tab.fields(owner),
+        generate=tab.generate,
+        stop=tab.stop,
+        owner=owner,
+        load=load,
+        lanes=lanes,
+    )
+    _wire_desk(desk, tab, owner)
+    _wire_words(desk, tab)
+    _wire_voices(handlers, tab, owner, opens)
+    _wire_settings(handlers, tab, kept)
+    arrival = {"fn": handlers.arrive, "inputs": kept, "outputs": [tab.generate, *tab.form, tab.settings, tab.unpin]}
+    arranging = {"fn": handlers.arranged, "inputs": [tab.mode, tab.source], "outputs": tab.arranged()}
+    said = load(_said, None, [tab.source, tab.card], **QUIET).then(
+        desk.helpers, None, [tab.transcribe, tab.helpers], **QUIET
+    )
+    said.then(**arrival, **QUIET).then(**arranging, **QUIET)
+    model_card.change(**SETTLE).then(**arrival, **QUIET).then(**arranging, **QUIET)
+    gr.on([tab.mode.change, tab.source.change], **arranging, **QUIET)
+    return ends
+
+
+def _wire_desk(desk: DeskHandlers, tab: CloningTab, owner: gr.BrowserState) -> None:
+    tab.upload.change(desk.take_in, tab.upload, tab.desk(), **WORK)
+    work = [tab.state, tab.clip_hash, tab.transcript]
+    for step, button in (("trim", tab.trim), ("level", tab.level), ("denoise", tab.denoise)):
+        button.click(_improving(desk, step), work, tab.desk(), **WORK)
+    tab.undo.click(desk.undo, tab.state, tab.desk(), **WORK)
+    tab.remove.click(desk.emptied, None, tab.desk(), **QUIET)
+    saving = [tab.save_name, tab.state, tab.clip_hash, tab.transcript, tab.consent, owner]
+    gr.on([tab.save.click, tab.save_name.submit], desk.save, saving, [tab.save_notice, tab.save_name], **QUIET)
+    gr.on([tab.upload.change, tab.source.change, tab.remove.click], lambda: "", None, tab.save_notice, **QUIET)
+
+
+def _improving(desk: DeskHandlers, step: str) -> Callable[..., Any]:
+    def improve(state, clip_hash, text, request: gr.Request):
+        yield from desk.improve(step, state, clip_hash, text, request)
+
+    return improve
+
+
+def _wire_words(desk: DeskHandlers, tab: CloningTab) -> None:
+    noting = {"fn": desk.note, "inputs": [tab.transcript, tab.state], "outputs": tab.words_note}
+    tab.transcript.change(**SETTLE).then(**noting, **QUIET, trigger_mode="always_last")
+    heard = tab.transcribe.click(
+        desk.transcribe, [tab.state, tab.clip_hash], [tab.heard, tab.notice, tab.transcribe], **HEAVY
+    )
+    shown = [tab.state, tab.transcript, tab.words_note, tab.notice]
+    heard.then(desk.heard, [tab.heard, tab.state], shown, **QUIET)
+
+
+def _wire_voices(handlers: CloningHandlers, tab: CloningTab, owner: gr.BrowserState, opens: Callable[..., Any]) -> None:
+    listing = {"fn": handlers.voices, "inputs": [tab.voice, owner], "outputs": tab.voice}
+    opens(**listing, **TELLING)
+    tab.source.change(**listing, **TELLING)
+    # Consent was given for one voice: another one is asked for again.
+    gr.on([tab.voice.input, tab.source.input], lambda: False, None, tab.consent, **QUIET)
+    noting = {"fn": handlers.voice_note, "inputs": [tab.mode, tab.voice, owner], "outputs": tab.voice_note}
+    gr.on([tab.voice.change, tab.mode.change, tab.source.change], **noting, **QUIET)
+
+
+def _wire_settings(handlers: CloningHandlers, tab: CloningTab, kept: gr.BrowserState) -> None:
+    remember = {
+        "fn": handlers.settings_changed,
+        "inputs": [kept, *tab.form],
+        "outputs": [kept, tab.settings, tab.unpin],
+        **QUIET,
+    }
+    cfg_value, timesteps, temperature, normalize, seed = tab.form
+    changes = [cfg_value.input, timesteps.input, temperature.input, normalize.input, seed.change]
+    gr.on(changes, **SETTLE).then(**remember, trigger_mode="always_last")
+    tab.unpin.click(lambda: "", None, seed, **QUIET)
+    tab.reset.click(handlers.defaults, None, tab.form, **QUIET).then(**remember)
+
+
+def wire_reuse(
+    handlers: CloningHandlers,
+    tab: CloningTab,
+    owner: gr.BrowserState,
+    events: Sequence[Callable[..., Any]],
+    tabs: gr.Tabs,
+) -> None:
+    """``events`` are lists' events that name a take to put back into its form."""
+    for event in events:
+        event(handlers.reuse, owner, [tab.mode, tab.source, tab.control, tab.text, *tab.form, tabs], **TELLING)
+
+
+def _said(request: gr.Request) -> tuple[Any, Any]:
+    language = language_of(request)
+    choices = [(say(language, f"cloning_source_{name}"), name) for name in SOURCES]
+    return gr.update(choices=choices), cloning_markup.empty(language) if language != "en" else gr.skip()

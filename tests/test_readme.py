@@ -1,6 +1,7 @@
 """The README tells the truth: its commands and flags exist, its Python compiles, and runs where marked."""
 
 import ast
+import json
 import os
 import re
 import shlex
@@ -47,6 +48,8 @@ def commands_of(blocks: list[Block]) -> list[list[str]]:
 BLOCKS = blocks_of(README.read_text(encoding="utf-8"))
 PYTHON = [block for block in BLOCKS if block.language == "python"]
 COMMANDS = commands_of(BLOCKS)
+SPEAKING = [words for words in COMMANDS if words[1:3] == ["-m", "voxcpm_core"]]
+BOOK = [words for words in COMMANDS if words[1:3] == ["-m", "studio"]]
 
 
 def line_of(block: Block) -> str:
@@ -78,7 +81,8 @@ def test_readme_is_read() -> None:
     """Without blocks everything below would pass."""
     assert len(PYTHON) >= 4 and sum(block.runs for block in PYTHON) >= 3
     assert {("python", "scripts/run.py"), ("python", "scripts/test.py")} <= {tuple(c[:2]) for c in COMMANDS}
-    assert {c[3] for c in COMMANDS if c[1] == "-m"} == {"design", "clone", "batch", "info"}
+    assert {c[3] for c in SPEAKING} == {"design", "clone", "batch", "info"}
+    assert [c[3] for c in BOOK] == ["import", "render", "export"]
 
 
 @pytest.mark.slow
@@ -93,7 +97,7 @@ def test_command_exists_with_its_flags(words: list[str]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("words", [c for c in COMMANDS if c[1] == "-m"], ids=" ".join)
+@pytest.mark.parametrize("words", SPEAKING, ids=" ".join)
 def test_command_line_runs(words: list[str], desk: Path) -> None:
     """Each command as written; it leaves the audio where it was told to."""
     before = set(desk.rglob("*.wav"))
@@ -108,6 +112,18 @@ def test_command_line_runs(words: list[str], desk: Path) -> None:
     else:
         assert len(made) == (2 if "batch" in words else 0)
     assert "Traceback" not in told.stderr and told.stdout.strip()
+
+
+@pytest.mark.slow
+def test_a_book_is_made_as_written(tmp_path: Path) -> None:
+    """The commands in their order: imported, spoken, delivered."""
+    (tmp_path / "lighthouse.md").write_text("# The Stair\n\nThe keeper climbed the stair. The lamp was lit.\n")
+    for words in BOOK:
+        command, environment = [sys.executable, *words[1:]], {**os.environ, "PYTHONPATH": str(ROOT)}
+        told = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, timeout=240)
+        assert told.returncode == 0, told.stderr
+        assert json.loads(told.stdout) and "Traceback" not in told.stderr
+    assert [path.suffix for path in (tmp_path / "finished").rglob("*.m4b")] == [".m4b"]
 
 
 @pytest.mark.parametrize("block", PYTHON, ids=line_of)

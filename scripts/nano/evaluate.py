@@ -285,7 +285,7 @@ def main() -> None:
                 model, range(given.seeds), given.voices, given.wavs, lambda line: print(line, flush=True)
             )
     if given.json:
-        given.json.write_text(json.dumps(figures, indent=1))
+        given.json.write_text(json.dumps(figures, indent=1, default=float))
 
 
 if __name__ == "__main__":

@@ -176,7 +176,7 @@ def test_forty_requests_four_at_a_time(v2_48k, torch_threads):
         check_against_alone(model, done)
         del done
         assert_flat(before, settled(model))
-    assert threading.active_count() == threads
+    assert threading.active_count() <= threads  # other tests' threads may end meanwhile
 
 
 @pytest.mark.slow

@@ -546,7 +546,8 @@ def test_the_endpoint_returns_the_file_and_its_recipe(studio: Studio) -> None:
     _, second = client.predict("Only a text.", api_name="/tts")
     assert second["cfg_value"] == studio.model.defaults.cfg_value and 0 <= second["seed"] < 2**32
     api = client.view_api(return_format="dict")["named_endpoints"]
-    assert set(api) == {"/tts", "/design", "/save_voice", "/voices", "/history", "/replay"}
+    readme = Path("README.md").read_text(encoding="utf-8")
+    assert "/tts" in api and all(name in readme for name in api), api.keys()  # none by accident
     assert [p["parameter_name"] for p in api["/tts"]["parameters"]] == [
         "text",
         "control",

@@ -6,8 +6,11 @@ quick.
 
 import os
 
+# Where pytest runs in several processes, each leaves the other cores to the others.
+THREADS = 1 if "PYTEST_XDIST_WORKER" in os.environ else 2
+
 os.environ["HF_HUB_OFFLINE"] = "1"
-os.environ.setdefault("OMP_NUM_THREADS", "2")
+os.environ.setdefault("OMP_NUM_THREADS", str(THREADS))
 os.environ.setdefault("GOMP_SPINCOUNT", "2000")  # waiting threads give the core back soon: tests run several programs
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
@@ -90,10 +93,10 @@ def v2_48k() -> Golden:
 
 @pytest.fixture(scope="session")
 def torch_threads() -> int:
-    """torch limited to two threads, for every test that computes. Returns the number."""
+    """torch limited to few threads, for every test that computes. Returns the number."""
     import torch
 
-    torch.set_num_threads(2)
+    torch.set_num_threads(THREADS)
     return torch.get_num_threads()
 
 
@@ -120,7 +123,7 @@ def recognise() -> Callable[[Any, int], str]:
     folder = models.get_model_path()
     found = hashlib.sha256((folder / "model.bin").read_bytes()).hexdigest()
     assert found == RECOGNISER_SHA256, f"the recogniser's weights are not the pinned ones: {found}"
-    model = whisper.WhisperModel(str(folder), device="cpu", compute_type="int8", cpu_threads=2)
+    model = whisper.WhisperModel(str(folder), device="cpu", compute_type="int8", cpu_threads=THREADS)
 
     def words(samples: Any, sample_rate: int) -> str:
         from voxcpm_core.audio import Audio, resample

@@ -179,9 +179,9 @@ def test_seed_repeats_and_leaves_global_generators_alone(model):
     assert np.array_equal(open_seed.samples, alone(model, request(seed=open_seed.seed)))
 
 
-def test_a_new_process_repeats_the_very_samples(model, v2_48k):
+def test_a_new_process_repeats_the_very_samples(model, v2_48k, torch_threads):
     script = (
-        "import sys, hashlib, torch; torch.set_num_threads(2); from voxcpm_core import VoxCPM\n"
+        f"import sys, hashlib, torch; torch.set_num_threads({torch_threads}); from voxcpm_core import VoxCPM\n"
         "with VoxCPM.from_pretrained(sys.argv[1], device='cpu') as m:\n"
         "    s = m.generate('hello world, the end.', seed=7, min_len=100, max_len=8, retry_badcase=False)\n"
         "print(hashlib.sha256(s.tobytes()).hexdigest())"

@@ -2,6 +2,7 @@
 
 import csv
 import os
+import shutil
 import signal
 import threading
 from dataclasses import replace
@@ -258,6 +259,11 @@ def test_from_the_command_line_to_a_model_that_speaks(v2_48k, data_dir):
     with VoxCPM.from_pretrained(v2_48k.path, device="cpu") as base:
         before = base.generate(text="text 1", max_len=4, seed=1)
     assert np.isfinite(wav).all() and len(wav) and (len(wav) != len(before) or not np.allclose(wav, before))
+    # A helper loss may join on the way; the optimisers then begin anew.
+    shutil.copytree(out, data_dir / "joined")
+    assert run("--resume", data_dir / "joined", "--steps", 8, "--timbre-loss", 0.1, "--out", data_dir / "joined") == 0
+    assert rows_of(data_dir / "joined")[-1]["timbre"]
+    assert run("--resume", data_dir / "joined", "--steps", 9) == 0
     assert run("--resume", out, "--export", data_dir / "again") == 0
     one, two = ((path / "model.safetensors").read_bytes() for path in (out / "model", data_dir / "again"))
     assert one == two

@@ -156,6 +156,24 @@ def test_attention_loss_is_the_divergence_from_the_alignment():
     assert torch.allclose(ours, wanted, atol=1e-6)
 
 
+def test_the_timbre_loss_asks_the_first_patches_for_the_voice():
+    """Two utterances of 12 patches, mean latents +1 and -1; what the late patches guess does not matter."""
+    target = torch.cat((torch.ones(12, 4, 2), -torch.ones(12, 4, 2)))
+    target[::2] *= 1.5
+    target[1::2] *= 0.5
+    query = torch.cat((torch.arange(12) + 4, torch.arange(12) + 20))
+    batch = type("B", (), {"ids": torch.zeros(2, 16), "query": query, "target": target})
+    truth = torch.cat((torch.ones(12, 2), -torch.ones(12, 2)))
+    assert losses.timbre_loss(batch, truth) < 1e-12
+    assert losses.timbre_loss(batch, torch.zeros(24, 2)) == pytest.approx(1 / 1.02, rel=1e-5)
+    late = truth.clone()
+    late[[10, 11, 22, 23]] += 5
+    assert losses.timbre_loss(batch, late) < 1e-12
+    early = truth.clone()
+    early[12] += 1
+    assert losses.timbre_loss(batch, early) == pytest.approx(1 / 20 / 1.02, rel=1e-5)
+
+
 def test_noise_is_drawn_as_asked(v2_48k):
     maker = examples(Checkpoint(v2_48k), Dataset([Item(text="long")], lambda index: latents(4 * 400)), "plain")
     batch = collate([maker.build(0, random.Random(0))])

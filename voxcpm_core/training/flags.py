@@ -17,6 +17,7 @@ _LOSS_FLAGS = {
     "stop_loss": "stop",
     "attention_loss": "attention",
     "phone_loss": "phones",
+    "timbre_loss": "timbre",
     "stop_weight": "stop_weight",
     "history_noise": "history_noise",
     "diffusion_share": "diffusion_share",
@@ -73,9 +74,10 @@ def _content_flags(g: argparse._ArgumentGroup) -> None:
     g.add_argument("--layouts", type=_shares, help="such as plain=.6,design=.2,reference=.2")
     g.add_argument("--spelling", type=_numbers, help="aligned data: shares of letters, phones, mixed")
     g.add_argument("--default-weight", type=float, help="how often the default voice is drawn against its share")
-    g.add_argument("--stop-loss", type=float, help="weight of the stop loss; likewise the next two")
+    g.add_argument("--stop-loss", type=float, help="weight of the stop loss; likewise the next three")
     g.add_argument("--attention-loss", type=float)
     g.add_argument("--phone-loss", type=float)
+    g.add_argument("--timbre-loss", type=float, help="makes the first patches know the voice that was asked for")
     g.add_argument("--stop-weight", type=float, help="of the last patch within the stop loss")
     g.add_argument("--diffusion-share", type=float, help="share of the patches in the diffusion loss; less is cheaper")
     g.add_argument("--phone-head", help="safetensors file to start the phone head from")

@@ -11,9 +11,9 @@ log = logging.getLogger(__name__)
 
 COLUMNS = (
     "kind time minutes step examples diffusion stop attention phones plain norm rate seconds_per_step patches score "
-    "wer similarity mel unended"
+    "wer similarity mel unended timbre"
 ).split()
-_LOSSES = ("diffusion", "stop", "attention", "phones")
+_LOSSES = ("diffusion", "stop", "attention", "phones", "timbre")
 
 
 class Journal:

@@ -18,6 +18,8 @@ from .packing import Batch
 
 _TIME_CENTRE = -0.4
 _PHONE_SCALE = 8.0  # brings the mean over many absent phones to the size of the other losses
+_LEAST_SPREAD = 0.02  # of the mean latents within a batch, for batches of one voice
+_TIMBRE_PATCHES = 10  # later ones hear the voice in what was already said
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,7 @@ class LossOptions:
     stop: float = 1.0
     attention: float = 0.0  # needs aligned data
     phones: float = 0.0  # needs aligned data and a phone head
+    timbre: float = 0.0  # needs a timbre head
     stop_weight: float = 1.0  # of the last patch against all others, in the stop loss
     guided_layers: tuple[int, ...] = (1, 2, 3)
     diffusion_share: float = 1.0  # of the learnt patches goes through the diffusion loss; less is cheaper
@@ -60,6 +63,7 @@ class Losses:
     stop: Tensor
     attention: Tensor
     phones: Tensor
+    timbre: Tensor
     plain: Tensor  # diffusion without latent weights, for comparison
 
 
@@ -90,6 +94,7 @@ def compute(
     chance: Chance,
     options: LossOptions,
     phone_head: nn.Module | None = None,
+    timbre_head: nn.Module | None = None,
     save_memory: bool = False,
 ) -> Losses:
     watched = options.guided_layers if options.attention and batch.attention is not None else ()
@@ -101,8 +106,12 @@ def compute(
     phones = zero
     if options.phones and phone_head is not None and batch.phones is not None:
         phones = phone_loss(batch, phone_head(hidden.plan))
-    total = diffusion + options.stop * stop + options.attention * attention + options.phones * phones
-    return Losses(total, diffusion, stop, attention, phones, plain)
+    timbre = zero
+    if options.timbre and timbre_head is not None:
+        timbre = timbre_loss(batch, timbre_head(hidden.plan))
+    total = diffusion + options.stop * stop + options.attention * attention
+    total = total + options.phones * phones + options.timbre * timbre
+    return Losses(total, diffusion, stop, attention, phones, timbre, plain)
 
 
 def flow_loss(
@@ -147,3 +156,21 @@ def phone_loss(batch: Batch, logits: Tensor) -> Tensor:
     known = batch.phones_known
     error = F.binary_cross_entropy_with_logits(logits.float(), batch.phones, reduction="none").mean(-1)
     return (error * known).sum() / known.sum().clamp(min=1) * _PHONE_SCALE
+
+
+def timbre_loss(batch: Batch, guess: Tensor) -> Tensor:
+    """How badly the first plans of an utterance know its mean latent: 1 where they know no more than the mean of all.
+
+    ``guess [N, D]``. A voice is decided within a few patches, too few for the flow alone to teach that the words of a
+    description decide it.
+    """
+    row = batch.query // batch.ids.shape[1]
+    count = torch.bincount(row, minlength=len(batch.ids))
+    first = row.new_zeros(len(batch.ids)).scatter_reduce(
+        0, row, torch.arange(len(row), device=row.device), "amin", include_self=False
+    )
+    sums = guess.new_zeros(len(batch.ids), guess.shape[-1], dtype=torch.float32)
+    mean = sums.index_add(0, row, batch.target.float().mean(1)) / count[:, None]
+    early = torch.arange(len(row), device=row.device) - first[row] < _TIMBRE_PATCHES
+    spread = mean.var(0, correction=0) + _LEAST_SPREAD
+    return ((guess.float() - mean[row])[early].square() / spread).mean()

@@ -48,6 +48,7 @@ class Trainer:
         self.model, self.stream, self.options = model, stream, options
         self.progress = Progress()
         self.phone_head = _phone_head(model, options)
+        self.timbre_head = _head(model, options, model.config.feat_dim) if options.losses.timbre else None
         self.trainable = self._choose()
         everything = {**self.trainable, **self._helpers()}
         self.optimisers = _optimisers(everything, options, compute_dtype(options, model.device))
@@ -92,7 +93,8 @@ class Trainer:
         seed = seeded(self.options.seed, self.progress.step, number).getrandbits(63)
         with self.arithmetic():
             chance = draw(batch, options, self._generator.manual_seed(seed))
-            return compute(self.model, batch, chance, options, self.phone_head, self.options.save_memory)
+            heads = self.phone_head, self.timbre_head
+            return compute(self.model, batch, chance, options, *heads, self.options.save_memory)
 
     def arithmetic(self) -> AbstractContextManager:
         dtype = compute_dtype(self.options, self.model.device)
@@ -109,6 +111,7 @@ class Trainer:
             "weights": {name: p.detach() for name, p in self.trainable.items()},
             "average": self.average.weights if self.average else None,
             "phone_head": self.phone_head.state_dict() if self.phone_head else None,
+            "timbre_head": self.timbre_head.state_dict() if self.timbre_head else None,
             "optimisers": [optimiser.state_dict() for optimiser in self.optimisers],
             "progress": progress,
             "options": self.options.to_json(),
@@ -124,12 +127,14 @@ class Trainer:
             _copy(self.average.weights, state["average"] or state["weights"])
         if self.phone_head is not None and state["phone_head"]:
             self.phone_head.load_state_dict(state["phone_head"])
+        if self.timbre_head is not None and state.get("timbre_head"):
+            self.timbre_head.load_state_dict(state["timbre_head"])
         saved = dict(state["progress"])
         self.progress = Progress(**{**saved, "position": Position(*saved["position"])})
-        if len(state["optimisers"]) == len(self.optimisers):
+        if _sizes(state["optimisers"]) == _sizes([optimiser.state_dict() for optimiser in self.optimisers]):
             for optimiser, content in zip(self.optimisers, state["optimisers"], strict=True):
                 optimiser.load_state_dict(content)
-        else:
+        else:  # another optimiser, or a head that was not there before
             self.progress.optimiser_steps = 0
 
     def _batches(self) -> list[Batch]:
@@ -154,7 +159,8 @@ class Trainer:
         return add_adapters(self.model, self.options.lora, generator)
 
     def _helpers(self) -> dict[str, nn.Parameter]:
-        return {f"phone_head.{n}": p for n, p in self.phone_head.named_parameters()} if self.phone_head else {}
+        heads = {"phone_head": self.phone_head, "timbre_head": self.timbre_head}
+        return {f"{name}.{n}": p for name, head in heads.items() if head for n, p in head.named_parameters()}
 
 
 def compute_dtype(options: Options, device: torch.device) -> torch.dtype:
@@ -200,19 +206,28 @@ def _optimisers(
     return [muon, torch.optim.AdamW(rest, **settings, fused=True)]
 
 
+def _sizes(states: list[dict[str, Any]]) -> list[list[int]]:
+    return [[len(group["params"]) for group in state["param_groups"]] for state in states]
+
+
 def _phone_head(model: Model, options: Options) -> nn.Linear | None:
     if not options.losses.phones:
         return None
-    head = nn.Linear(model.config.lm.hidden_size, len(PHONES))
-    generator = torch.Generator().manual_seed(options.seed)
-    with torch.no_grad():
-        head.weight.normal_(std=0.02, generator=generator)
-        head.bias.zero_()
+    head = _head(model, options, len(PHONES))
     if options.phone_head:
         try:
             head.load_state_dict(load_file(options.phone_head))
         except (OSError, RuntimeError) as error:
             raise TrainingError(f"{options.phone_head} does not hold a fitting phone head: {error}.") from None
+    return head
+
+
+def _head(model: Model, options: Options, size: int) -> nn.Linear:
+    """Reads ``size`` values from the hidden state of the language model, for the sake of what it must then hold."""
+    head = nn.Linear(model.config.lm.hidden_size, size)
+    with torch.no_grad():
+        head.weight.normal_(std=0.02, generator=torch.Generator().manual_seed(options.seed))
+        head.bias.zero_()
     return head.to(model.device)
 
 

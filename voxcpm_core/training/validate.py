@@ -50,7 +50,9 @@ class HeldOut:
         for number, batch in enumerate(self.batches):
             chance = no_noise(batch, torch.Generator().manual_seed(number)).to(device)
             with trainer.arithmetic():
-                losses = compute(trainer.model, batch.to(device), chance, options, trainer.phone_head)
+                losses = compute(
+                    trainer.model, batch.to(device), chance, options, trainer.phone_head, trainer.timbre_head
+                )
             for name, value in vars(losses).items():
                 sums[name] = sums.get(name, 0.0) + float(value) * len(batch.target) / total
         return sums

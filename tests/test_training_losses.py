@@ -128,6 +128,22 @@ def test_latents_count_by_their_weights(v2_48k):
     assert not torch.allclose(parts[0][0], parts[1][0])
 
 
+def test_the_first_patch_counts_by_its_weight(v2_48k):
+    golden = Checkpoint(v2_48k)
+    maker, model = examples(golden, voices(), "plain"), load(golden)
+    batch = collate([maker.build(index, random.Random(0)) for index in (1, 2)])
+    chance = losses.draw(batch, LossOptions(), torch.Generator().manual_seed(3))
+    onsets = [int((batch.query // batch.ids.shape[1] == row).nonzero()[0, 0]) for row in (0, 1)]
+    with torch.no_grad():
+        hidden = forward.teacher_forced(model, batch, batch.patches)
+        even, plain = losses.flow_loss(model, batch, chance, hidden, ())
+        weighted, same = losses.flow_loss(model, batch, chance, hidden, (), 3.0)
+        first, _ = losses.flow_loss(model, batch, replace(chance, chosen=torch.tensor(onsets)), hidden, ())
+    count = len(batch.target)
+    assert torch.equal(plain, same)
+    assert torch.allclose(weighted * (count + 4), even * count + first * 4, rtol=1e-5)
+
+
 def test_the_stop_loss_by_hand():
     """Two patches with known logits; the last one counts once, then three times."""
     model = torch.nn.Module()
@@ -157,7 +173,7 @@ def test_attention_loss_is_the_divergence_from_the_alignment():
 
 
 def test_the_timbre_loss_asks_the_first_patches_for_the_voice():
-    """Two utterances of 12 patches, mean latents +1 and -1; what the late patches guess does not matter."""
+    """Two utterances of 12 patches, mean latents +1 and -1; what later patches guess does not matter."""
     target = torch.cat((torch.ones(12, 4, 2), -torch.ones(12, 4, 2)))
     target[::2] *= 1.5
     target[1::2] *= 0.5
@@ -167,11 +183,11 @@ def test_the_timbre_loss_asks_the_first_patches_for_the_voice():
     assert losses.timbre_loss(batch, truth) < 1e-12
     assert losses.timbre_loss(batch, torch.zeros(24, 2)) == pytest.approx(1 / 1.02, rel=1e-5)
     late = truth.clone()
-    late[[10, 11, 22, 23]] += 5
+    late[[2, 11, 14, 23]] += 5
     assert losses.timbre_loss(batch, late) < 1e-12
     early = truth.clone()
     early[12] += 1
-    assert losses.timbre_loss(batch, early) == pytest.approx(1 / 20 / 1.02, rel=1e-5)
+    assert losses.timbre_loss(batch, early) == pytest.approx(1 / 4 / 1.02, rel=1e-5)
 
 
 def test_noise_is_drawn_as_asked(v2_48k):

@@ -201,13 +201,14 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def prepare(sources: list[Path], out: Path, factors: list[float]) -> None:
-    parts, voices = out / "parts", {}
+    parts, voices, known = out / "parts", {}, set()
     parts.mkdir(parents=True, exist_ok=True)
     for source in sources:
         described = json.loads((source / "voices.json").read_text())["voices"]
         rows = defaultdict(list)
         for row in read_manifest(source):
             rows[row["voice"]].append(row)
+        known |= set(rows)
         for name in rows:
             key = DEFAULT[0] if name.startswith(DEFAULT_PREFIX) else name
             voices.setdefault(key, facts(name, described[name]))
@@ -215,6 +216,8 @@ def prepare(sources: list[Path], out: Path, factors: list[float]) -> None:
                 # resampled versions of the default voice are there already
                 only = [1.0] if name.startswith(DEFAULT_PREFIX) else factors
                 voice_part(source, name, rows[name], described[name], only, parts)
+    if strangers := sorted(path.stem for path in parts.glob("*.jsonl") if path.stem not in known):
+        raise SystemExit(f"{parts} has voices of other sources ({', '.join(strangers)}): name those sources as well.")
     for split in SPLITS.values():
         join(parts, voices, out, split)
 

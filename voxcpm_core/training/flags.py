@@ -18,6 +18,7 @@ _LOSS_FLAGS = {
     "attention_loss": "attention",
     "phone_loss": "phones",
     "timbre_loss": "timbre",
+    "onset_weight": "onset_weight",
     "stop_weight": "stop_weight",
     "history_noise": "history_noise",
     "diffusion_share": "diffusion_share",
@@ -78,6 +79,7 @@ def _content_flags(g: argparse._ArgumentGroup) -> None:
     g.add_argument("--attention-loss", type=float)
     g.add_argument("--phone-loss", type=float)
     g.add_argument("--timbre-loss", type=float, help="makes the first patches know the voice that was asked for")
+    g.add_argument("--onset-weight", type=float, help="of the first patch within the diffusion loss")
     g.add_argument("--stop-weight", type=float, help="of the last patch within the stop loss")
     g.add_argument("--diffusion-share", type=float, help="share of the patches in the diffusion loss; less is cheaper")
     g.add_argument("--phone-head", help="safetensors file to start the phone head from")

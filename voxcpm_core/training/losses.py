@@ -19,7 +19,7 @@ from .packing import Batch
 _TIME_CENTRE = -0.4
 _PHONE_SCALE = 8.0  # brings the mean over many absent phones to the size of the other losses
 _LEAST_SPREAD = 0.02  # of the mean latents within a batch, for batches of one voice
-_TIMBRE_PATCHES = 10  # later ones hear the voice in what was already said
+_TIMBRE_PATCHES = 2  # later ones hear the voice in what was already said
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ class LossOptions:
     timbre: float = 0.0  # needs a timbre head
     stop_weight: float = 1.0  # of the last patch against all others, in the stop loss
     guided_layers: tuple[int, ...] = (1, 2, 3)
+    onset_weight: float = 1.0  # of an utterance's first patch in the diffusion loss: it decides the voice
     diffusion_share: float = 1.0  # of the learnt patches goes through the diffusion loss; less is cheaper
     drop_plan: float = 0.1  # share of patches learnt without the language models, for guidance
     condition_noise: tuple[float, float] = (0.0, 0.3)  # share of patches, strength
@@ -99,7 +100,7 @@ def compute(
 ) -> Losses:
     watched = options.guided_layers if options.attention and batch.attention is not None else ()
     hidden = teacher_forced(model, batch, batch.patches + chance.history, watched, save_memory)
-    diffusion, plain = flow_loss(model, batch, chance, hidden, options.latent_weights)
+    diffusion, plain = flow_loss(model, batch, chance, hidden, options.latent_weights, options.onset_weight)
     stop = stop_loss(model, batch, hidden, options.stop_weight)
     zero = diffusion.new_zeros(())
     attention = attention_loss(batch, hidden.guided) if watched else zero
@@ -115,9 +116,14 @@ def compute(
 
 
 def flow_loss(
-    model: Model, batch: Batch, chance: Chance, hidden: Hidden, latent_weights: tuple[float, ...]
+    model: Model,
+    batch: Batch,
+    chance: Chance,
+    hidden: Hidden,
+    latent_weights: tuple[float, ...],
+    onset_weight: float = 1.0,
 ) -> tuple[Tensor, Tensor]:
-    """Mean squared error of the velocity, weighted per latent and plain."""
+    """Mean squared error of the velocity, weighted per latent and for the first patch, and plain."""
     pick = slice(None) if chance.chosen is None else chance.chosen
     hidden = Hidden(hidden.plan[pick], hidden.detail[pick], [])
     time, noise, target = chance.time[pick], chance.noise[pick], batch.target[pick]
@@ -127,9 +133,10 @@ def flow_loss(
     guess = velocity(model, x, time, hidden, condition, chance.keep[pick])
     error = (guess.float() - (noise - target)).square()
     plain = error.mean()
-    if not latent_weights:
-        return plain, plain.detach()
-    return (error * error.new_tensor(latent_weights)).mean(), plain.detach()
+    if latent_weights:
+        error = error * error.new_tensor(latent_weights)
+    weight = 1 + (onset_weight - 1) * (_places(batch)[1][pick] == 0)
+    return (error.mean((1, 2)) * weight).sum() / weight.sum(), plain.detach()
 
 
 def stop_loss(model: Model, batch: Batch, hidden: Hidden, weight: float) -> Tensor:
@@ -161,16 +168,20 @@ def phone_loss(batch: Batch, logits: Tensor) -> Tensor:
 def timbre_loss(batch: Batch, guess: Tensor) -> Tensor:
     """How badly the first plans of an utterance know its mean latent: 1 where they know no more than the mean of all.
 
-    ``guess [N, D]``. A voice is decided within a few patches, too few for the flow alone to teach that the words of a
+    ``guess [N, D]``. A voice is decided in the first patch, too little for the flow alone to teach that the words of a
     description decide it.
     """
-    row = batch.query // batch.ids.shape[1]
-    count = torch.bincount(row, minlength=len(batch.ids))
-    first = row.new_zeros(len(batch.ids)).scatter_reduce(
-        0, row, torch.arange(len(row), device=row.device), "amin", include_self=False
-    )
+    row, number = _places(batch)
     sums = guess.new_zeros(len(batch.ids), guess.shape[-1], dtype=torch.float32)
-    mean = sums.index_add(0, row, batch.target.float().mean(1)) / count[:, None]
-    early = torch.arange(len(row), device=row.device) - first[row] < _TIMBRE_PATCHES
+    counts = torch.bincount(row, minlength=len(batch.ids))
+    mean = sums.index_add(0, row, batch.target.float().mean(1)) / counts[:, None]
+    early = number < _TIMBRE_PATCHES
     spread = mean.var(0, correction=0) + _LEAST_SPREAD
     return ((guess.float() - mean[row])[early].square() / spread).mean()
+
+
+def _places(batch: Batch) -> tuple[Tensor, Tensor]:
+    """Of each learnt patch: its sequence, and its number within the utterance; ``[N]`` each."""
+    row = batch.query // batch.ids.shape[1]
+    first = row.new_zeros(len(batch.ids)).scatter_reduce(0, row, batch.query, "amin", include_self=False)
+    return row, batch.query - first[row]

@@ -39,6 +39,8 @@ def nano() -> Options:
             stop_weight=3.0,
             attention=0.3,
             phones=0.2,
+            timbre=0.5,
+            onset_weight=6.0,
             condition_noise=(0.3, 0.3),
             history_noise=0.25,
         ),

@@ -22,6 +22,7 @@ BROWSERS = (
     "chrome",
     "msedge",
 )
+MOST_AGAIN = 20  # failures that may be the machine's fault
 BROWSER_FILES = (
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
@@ -127,15 +128,24 @@ def run_step(name: str, command: list[str], environment: dict[str, str]) -> bool
     return code == 0
 
 
-def counts(report: Path) -> str:
-    """The closing line from pytest's JUnit report: "N passed, N failed, N skipped"."""
-    if not report.exists():
-        return "0 passed, 1 failed (pytest wrote no report)"
+def outcome(report: Path) -> tuple[int, int, int, int]:
+    """(tests, failures, errors, skipped) from pytest's JUnit report."""
     suites = list(ElementTree.parse(report).getroot().iter("testsuite"))
     total, failures, errors, skipped = (
         sum(int(suite.get(key, 0)) for suite in suites) for key in ("tests", "failures", "errors", "skipped")
     )
-    failed = failures + errors
+    return total, failures, errors, skipped
+
+
+def counts(report: Path, again: Path | None = None) -> str:
+    """The closing line from pytest's JUnit reports: "N passed, N failed, N skipped".
+
+    ``again`` is the report on those that failed at first.
+    """
+    if not report.exists() or (again and not again.exists()):
+        return "0 passed, 1 failed (pytest wrote no report)"
+    total, failures, errors, skipped = outcome(report)
+    failed = sum(outcome(again)[1:3]) if again else failures + errors
     return f"{total - failed - skipped} passed, {failed} failed, {skipped} skipped"
 
 
@@ -143,6 +153,25 @@ def workers() -> list[str]:
     """pytest's arguments for one process per core, at most four; files stay whole, for they share their servers."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return ["-n", str(min(4, cores)), "--dist", "loadfile"] if cores > 1 else []
+
+
+def run_tests(arguments: list[str], environment: dict[str, str]) -> tuple[bool, str]:
+    """Run pytest on every core; whether it passed, and the counts.
+
+    The few that fail beside others are asked again alone: a busy machine can be too slow for a browser, and what is
+    wrong with the project fails alone as well.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        report, again = Path(folder) / "report.xml", Path(folder) / "again.xml"
+        command = ["-m", "pytest", *arguments]
+        if run_step("pytest", [*command, *workers(), f"--junitxml={report}"], environment):
+            return True, counts(report)
+        failed = sum(outcome(report)[1:3]) if report.exists() else 0
+        if not workers() or not 0 < failed <= MOST_AGAIN:
+            return False, counts(report)
+        say(f"{failed} failed beside others: once more alone.")
+        alone = run_step("pytest, alone", [*command, "--last-failed", f"--junitxml={again}"], environment)
+        return alone, counts(report, again)
 
 
 def arguments_from(argv: list[str]) -> tuple[bool, list[str]]:
@@ -168,11 +197,7 @@ def main(argv: list[str]) -> int:
             "ruff format", ["-m", "ruff", "format", "--check", "--output-format", "concise", "."], environment
         ),
     }
-    with tempfile.TemporaryDirectory() as folder:
-        report = Path(folder) / "report.xml"
-        command = ["-m", "pytest", *workers(), *chosen, f"--junitxml={report}", *extra]
-        passed["pytest"] = run_step("pytest", command, environment)
-        summary = counts(report)
+    passed["pytest"], summary = run_tests([*chosen, *extra], environment)
     if not fast and not browser:
         passed["browser tests (no browser was found; --fast leaves them out)"] = False
     for name in (name for name, good in passed.items() if not good):

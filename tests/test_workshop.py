@@ -105,6 +105,31 @@ def test_arguments_after_the_dashes_go_to_pytest() -> None:
     assert checks.arguments_from([]) == (False, [])
 
 
+@pytest.mark.parametrize(
+    ("failed", "still", "asked", "passed", "said"),
+    [
+        (0, 0, 1, True, "40 passed, 0 failed, 0 skipped"),
+        (2, 0, 2, True, "40 passed, 0 failed, 0 skipped"),
+        (2, 1, 2, False, "39 passed, 1 failed, 0 skipped"),
+        (30, 0, 1, False, "10 passed, 30 failed, 0 skipped"),
+    ],
+)
+def test_what_failed_beside_others_is_asked_once_more_alone(monkeypatch, failed, still, asked, passed, said) -> None:
+    commands = []
+
+    def run_step(name: str, command: list[str], environment: dict[str, str]) -> bool:
+        commands.append(command)
+        bad = still if "--last-failed" in command else failed
+        path = next(part for part in command if part.startswith("--junitxml=")).removeprefix("--junitxml=")
+        Path(path).write_text(f'<testsuite tests="40" failures="{bad}" errors="0" skipped="0"/>')
+        return not bad
+
+    monkeypatch.setattr(checks, "run_step", run_step)
+    monkeypatch.setattr(checks, "workers", lambda: ["-n", "2"])
+    assert checks.run_tests(["-k", "seed"], {}) == (passed, said)
+    assert len(commands) == asked and "-n" in commands[0] and all("-n" not in command for command in commands[1:])
+
+
 def test_summary_counts_failures_errors_and_skips(tmp_path: Path) -> None:
     """The closing line agrees with a real pytest run of known results."""
     (tmp_path / "test_known.py").write_text(

@@ -264,6 +264,14 @@ def test_from_the_command_line_to_a_model_that_speaks(v2_48k, data_dir):
     assert run("--resume", data_dir / "joined", "--steps", 8, "--timbre-loss", 0.1, "--out", data_dir / "joined") == 0
     assert rows_of(data_dir / "joined")[-1]["timbre"]
     assert run("--resume", data_dir / "joined", "--steps", 9) == 0
+    # Scores on other recordings do not count against these.
+    state = read_state(data_dir / "joined")
+    torch.save({**state, "progress": {**state["progress"], "best": 0.0}}, data_dir / "joined" / "state.pt")
+    assert run("--resume", data_dir / "joined", "--steps", 10) == 0
+    assert read_state(data_dir / "joined")["progress"]["best"] == 0.0
+    other = folder_of(data_dir / "other")
+    assert run("--resume", data_dir / "joined", "--steps", 11, "--data", other) == 0
+    assert read_state(data_dir / "joined")["progress"]["best"] > 0.0
     assert run("--resume", out, "--export", data_dir / "again") == 0
     one, two = ((path / "model.safetensors").read_bytes() for path in (out / "model", data_dir / "again"))
     assert one == two

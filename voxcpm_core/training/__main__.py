@@ -21,7 +21,7 @@ from .folder import load_model
 from .latents import encode_manifest
 from .listening import Heard, Listening, Sentence
 from .loop import Validate, run, write_result
-from .options import Options
+from .options import Options, read_options
 from .stream import Stream
 from .trainer import Trainer, read_state
 from .validate import HeldOut
@@ -57,6 +57,8 @@ def _main(given: dict) -> int:
     if "resume" in given:
         state = read_state(Path(given["resume"]))
         trainer.restore({**state, "optimisers": []} if given.get("weights_only") else state)
+        if read_options(Path(given["resume"])).data != options.data:
+            trainer.progress.best = None  # scores on other recordings say nothing about these
     if "export" in given:
         log.info("Wrote %s.", write_result(trainer, base, Path(given["export"])))
         return 0

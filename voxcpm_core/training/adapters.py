@@ -9,11 +9,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from ..linear import Linear, LoRA
 from ..model import Model
+from ..weights_file import save_weights
 from .errors import TrainingError
 
 _ATTENTION = ("q_proj", "v_proj", "k_proj", "o_proj")
@@ -64,7 +64,7 @@ def save_adapters(weights: Mapping[str, Tensor], options: AdapterOptions, base: 
     """``lora_weights.safetensors`` and ``lora_config.json`` in ``folder``, each replaced only when written."""
     folder.mkdir(parents=True, exist_ok=True)
     tensors = {name: tensor.detach().to("cpu", torch.float32).contiguous() for name, tensor in weights.items()}
-    save_file(tensors, folder / ".lora_weights.new", metadata={"format": "pt"})
+    save_weights(tensors, folder / ".lora_weights.new", {"format": "pt"})
     (folder / ".lora_weights.new").replace(folder / "lora_weights.safetensors")
     content = {"base_model": base, "lora_config": {**asdict(options), "dropout": 0.0}}
     (folder / ".lora_config.new").write_text(json.dumps(content, indent=2), encoding="utf-8")

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import torch
-from safetensors.torch import save_file
 from torch import Tensor
 
 from ..checkpoint import checkpoint_files, read_tensors
 from ..config import read_config
 from ..model import Model
+from ..weights_file import save_weights
 from .errors import TrainingError
 
 BESIDE = (
@@ -56,7 +56,7 @@ def export(weights: Mapping[str, Tensor], base: Path, out: Path, dtype: torch.dt
         if (base / name).is_file():
             shutil.copyfile(base / name, fresh / name)
     tensors = {name: tensor.detach().to("cpu", dtype).contiguous() for name, tensor in weights.items()}
-    save_file(tensors, fresh / "model.safetensors", metadata={"format": "pt"})
+    save_weights(tensors, fresh / "model.safetensors", {"format": "pt"})
     if out.exists():
         old = out.with_name(f".{out.name}.old")
         shutil.rmtree(old, ignore_errors=True)

@@ -22,6 +22,7 @@ from ..audio_vae import AudioVAE
 from ..checkpoint import fold_weight_norm, read_tensors
 from ..config import read_config
 from ..errors import CheckpointError
+from ..weights_file import save_weights
 from .optim import Muon
 from .vae_losses import Discriminators, adversarial_losses, feature_distance, spectral_loss
 
@@ -47,8 +48,6 @@ def load_trainable(folder: Path) -> AudioVAE:
 
 def save_vae(vae: AudioVAE, path: Path) -> None:
     """Writes ``audiovae.safetensors`` as published: float16, every convolution as direction and length."""
-    from safetensors.torch import save_file
-
     tensors = {}
     for name, tensor in vae.state_dict().items():
         if name.endswith(".weight") and tensor.ndim == 3:
@@ -59,7 +58,7 @@ def save_vae(vae: AudioVAE, path: Path) -> None:
             tensors[name] = tensor
     halves = {k: (t.half() if t.is_floating_point() else t).contiguous().clone() for k, t in tensors.items()}
     part = path.with_name(path.name + ".part")
-    save_file(halves, str(part))
+    save_weights(halves, part)
     os.replace(part, path)
 
 

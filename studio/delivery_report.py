@@ -21,7 +21,8 @@ from studio.provenance import read_comment
 from studio.report_words import ADVICE, LABELS, PHRASES, spoken
 
 MARK_TOLERANCE_MS = 20.0
-LENGTH_TOLERANCE = 0.05  # seconds; encoders pad their last frame
+LENGTH_TOLERANCE = 0.05  # seconds, or two of AAC's frames where these are longer: encoders pad the last one
+FRAME_SAMPLES = 1024
 LANDMARK_SECONDS = 0.6
 SEARCHED_SECONDS = 0.25  # to both sides of where a landmark should be
 
@@ -151,14 +152,8 @@ def _rows(
         "duration", levels.seconds / 60, "min", (None, preset.longest / 60 if preset.longest and one else None), words
     )
     if plan is not None:
-        yield _range(
-            "complete",
-            levels.seconds,
-            "s",
-            (plan.seconds - LENGTH_TOLERANCE, plan.seconds + LENGTH_TOLERANCE),
-            words,
-            2,
-        )
+        near = max(LENGTH_TOLERANCE, 2 * FRAME_SAMPLES / facts.sample_rate)
+        yield _range("complete", levels.seconds, "s", (plan.seconds - near, plan.seconds + near), words, 2)
     yield from _format_rows(path, facts, preset, one, words)
     if plan is not None and plan.chapters:
         yield _chapter_row(facts.chapters, plan, drifts, words)

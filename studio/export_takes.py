@@ -9,18 +9,20 @@ import os
 import re
 import uuid
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 from studio.database import StoreError
+from studio.provenance import facts_now, tagged_wav
 from studio.store import Store
 from studio.takes import TakeRecord
 
 MOST_TAKES = 500
 COLUMNS = (
     *("file", "id", "created", "tab", "spoken_text", "control", "mode", "voice", "reference_name", "seed", "attempt"),
-    *("cfg_value", "inference_timesteps", "temperature", "model_id", "weights_hash", "lora_name", "device", "dtype"),
-    *("seconds", "patches", "ended_by", "verdict", "loudness", "peak", "generation_seconds", "rating", "starred"),
-    *("picked", "note", "typed_text", "typed_control", "normalize", "group", "file_hash"),
+    *("cfg_value", "inference_timesteps", "temperature", "model_id", "weights_hash", "lora_name", "lora_strength"),
+    *("device", "dtype", "seconds", "patches", "ended_by", "verdict", "loudness", "peak", "generation_seconds"),
+    *("rating", "starred", "picked", "note", "typed_text", "typed_control", "normalize", "group", "file_hash"),
 )
 
 
@@ -55,12 +57,24 @@ def export_takes(store: Store, take_ids: list[str], folder: Path, session: str |
 
 def _add_audio(archive: zipfile.ZipFile, store: Store, record: TakeRecord) -> str:
     try:
-        path = store.audio_path(record.id)
+        data = marked_wav(store, record)
     except StoreError:
         return ""
     name = f"takes/{file_stem(record)}.wav"
-    archive.write(path, name)
+    archive.writestr(name, data)
     return name
+
+
+def marked_wav(store: Store, record: TakeRecord) -> bytes:
+    """A take's file as it leaves the studio: the same sound, and tags that say that it is AI-made, by what and when.
+
+    Raises StoreError when the file is gone.
+    """
+    path, facts = store.audio_path(record.id), replace(facts_now([record.model_id]), created=record.created)
+    try:
+        return tagged_wav(path.read_bytes(), facts, title=record.spoken_text[:80])
+    except (OSError, ValueError) as error:
+        raise StoreError(f"The audio of take {record.id} is damaged ({error}).") from error
 
 
 def file_stem(record: TakeRecord) -> str:

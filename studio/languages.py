@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from studio.checks import Check
-
 PIP_LINE = "pip install lingua-language-detector==2.1.1"
 
 # The languages of VoxCPM2, from its model card.
@@ -52,6 +50,9 @@ LANGUAGES = {
     "tr": "Turkish",
     "vi": "Vietnamese",
 }
+
+# Earlier generations were trained on two of them, the embedded model on one.
+_FEWER = {"nano": ("en",), "VoxCPM1.5": ("zh", "en"), "VoxCPM-0.5B": ("zh", "en")}
 
 # Seconds that a usual speaker needs for one character of a script, pauses between words included.
 _SECONDS = {
@@ -98,6 +99,11 @@ class Language:
     code: str
     name: str
     spoken: bool
+
+
+def languages_of(model: str, generation: str) -> frozenset[str]:
+    """ISO 639-1 codes of the languages that a model was trained on, by its name and its generation."""
+    return frozenset(_FEWER.get(model) or _FEWER.get(generation) or LANGUAGES)
 
 
 @lru_cache(maxsize=4096)
@@ -160,15 +166,6 @@ def detect_language(text: str) -> Language | None:
         return _language("en")
     code = _ask_lingua(text) if letters >= _ENOUGH_LETTERS and available()[0] else _LIKELY.get(script, "")
     return _language(code) if code else None
-
-
-def language_hint(text: str) -> Check | None:
-    """A warning for a text in a language that the model was not trained on; None for all others."""
-    found = detect_language(text)
-    if found is None or found.spoken:
-        return None
-    advice = f"This looks like {found.name}, which is not one of the model's 30 languages: expect mistakes."
-    return Check("language", found.name, "warn", advice, {"language": found.name, "code": found.code})
 
 
 def _language(code: str) -> Language:

@@ -97,14 +97,14 @@ def lay_out(
     for number, piece in enumerate(chapter.pieces):
         check()
         first, last = number == 0, number == len(chapter.pieces) - 1
-        samples = _fitted(piece, sample_rate, preset, first, last)
+        samples, cut = _fitted(piece, sample_rate, preset, first, last)
         before = _missing(samples, sample_rate, preset.head_seconds, head=True) if first else 0
         at += _write(file, np.zeros(before, np.float32))
         if mark is not None:
             samples = mark(samples, sample_rate)
         start = at
         at += _write(file, samples * np.float32(gain_of(gains or {}, piece.voice)))
-        spans.append(Span(start, at, piece))
+        spans.append(Span(start, at, _without(piece, cut / sample_rate)))
         after = round(piece.pause_ms * sample_rate / 1000)
         if last and preset.tail_seconds:
             after = _missing(samples, sample_rate, preset.tail_seconds, head=False)
@@ -150,11 +150,14 @@ def _loudnesses(chapters: Iterable[ChapterAudio]) -> Iterable[tuple[str, float |
             yield piece.voice, loudness(audio.samples, audio.sample_rate), audio.seconds
 
 
-def _fitted(piece: Piece, sample_rate: int, preset: Preset, first: bool, last: bool) -> np.ndarray:
-    """The piece at the final rate, without a long silence at the chapter's edge; its ends fade within 3 ms."""
+def _fitted(piece: Piece, sample_rate: int, preset: Preset, first: bool, last: bool) -> tuple[np.ndarray, int]:
+    """The piece at the final rate, without a long silence at the chapter's edge; its ends fade within 3 ms.
+
+    Returns how many samples of its beginning were cut off, too.
+    """
     samples = resample(piece.load(), sample_rate).samples
     if not preset.shapes_levels or not len(samples):
-        return samples
+        return samples, 0
     head, tail = _edges(samples, sample_rate)
     cut_head = max(0, head - round(preset.head_seconds * sample_rate)) if first else 0
     cut_tail = max(0, tail - round(preset.tail_seconds * sample_rate)) if last else 0
@@ -163,7 +166,15 @@ def _fitted(piece: Piece, sample_rate: int, preset: Preset, first: bool, last: b
     ramp = np.linspace(0, 1, fade, dtype=np.float32)
     samples[:fade] *= ramp
     samples[len(samples) - fade :] *= ramp[::-1]
-    return samples
+    return samples, cut_head
+
+
+def _without(piece: Piece, seconds: float) -> Piece:
+    """The piece whose first ``seconds`` were cut off: its words come earlier."""
+    if not seconds or not piece.words:
+        return piece
+    moved = ((max(0.0, start - seconds), max(0.0, end - seconds), word) for start, end, word in piece.words)
+    return replace(piece, words=tuple(moved))
 
 
 def _missing(samples: np.ndarray, sample_rate: int, seconds: float, head: bool) -> int:

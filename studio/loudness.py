@@ -22,7 +22,7 @@ LOWEST_TARGET = -30.0  # LUFS: one odd take does not pull all others below this
 SILENCE = -70.0  # LUFS: blocks below do not count
 
 _BLOCK, _HOP = 0.4, 0.1  # seconds
-_PIECE = 20.0  # seconds filtered at once
+_PIECE = 10.0  # seconds filtered at once
 _WARM_UP = 0.5  # seconds before a piece that the filter hears first; its memory is far shorter
 
 
@@ -31,11 +31,13 @@ def loudness(samples: np.ndarray, sample_rate: int) -> float | None:
 
     What is shorter than one block of 400 ms counts as one block.
     """
-    power = _block_powers(samples, sample_rate)
-    loud = power[power > _power(SILENCE)]
-    if not len(loud):
-        return None
-    return _lufs(float(loud[loud > loud.mean() / 10].mean()))
+    return gated(block_powers(samples, sample_rate))
+
+
+def gated(powers: np.ndarray) -> float | None:
+    """Integrated loudness in LUFS from the power of each block; None when all are silent."""
+    loud = powers[powers > _power(SILENCE)]
+    return _lufs(float(loud[loud > loud.mean() / 10].mean())) if len(loud) else None
 
 
 def peak(samples: np.ndarray) -> float | None:
@@ -57,7 +59,7 @@ def common_target(takes: Iterable[tuple[float | None, float | None]], target: fl
     return max(LOWEST_TARGET, min([target, *reachable]))
 
 
-def _block_powers(samples: np.ndarray, sample_rate: int) -> np.ndarray:
+def block_powers(samples: np.ndarray, sample_rate: int) -> np.ndarray:
     """Mean square of every block after K-weighting, float64 [blocks]."""
     if not len(samples):
         return np.zeros(0)

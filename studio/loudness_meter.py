@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from studio import loudness
+from studio.loudness import block_powers, gated
 from studio.true_peak import HALF_TAPS, envelope
 
 FRAME_SECONDS = 0.01
@@ -93,7 +93,8 @@ class Meter:
     def _hear_peaks(self, known: int) -> None:
         """Peaks of _near up to ``known``; what the filter needs of the samples before stays there."""
         if known > self._heard:
-            self._highest = max(self._highest, float(envelope(self._near, self._heard, known).max()))
+            peaks = envelope(self._near, self._heard, known, self._highest)
+            self._highest = max(self._highest, float(peaks.max()))
             done = max(0, known - HALF_TAPS)
             self._near, self._heard = self._near[done:], known - done
 
@@ -101,15 +102,13 @@ class Meter:
         hop = round(_HOP_SECONDS * self._rate)
         while len(self._weighing) >= (self._warm + _PIECE + _AFTER) * hop:
             piece = self._weighing[: (self._warm + _PIECE + _AFTER) * hop]
-            self._powers.append(loudness._block_powers(piece, self._rate)[self._warm : self._warm + _PIECE])
+            self._powers.append(block_powers(piece, self._rate)[self._warm : self._warm + _PIECE])
             self._weighing = self._weighing[(self._warm + _PIECE - _BEFORE) * hop :]
             self._warm = _BEFORE
 
     def _integrated(self) -> float | None:
-        last = loudness._block_powers(self._weighing, self._rate)[self._warm :]
-        power = np.concatenate([*self._powers, last])
-        loud = power[power > loudness._power(loudness.SILENCE)]
-        return loudness._lufs(float(loud[loud > loud.mean() / 10].mean())) if len(loud) else None
+        last = block_powers(self._weighing, self._rate)[self._warm :]
+        return gated(np.concatenate([*self._powers, last]))
 
 
 def measure(samples: np.ndarray, sample_rate: int, peaks: bool = True, lufs: bool = True) -> Levels:

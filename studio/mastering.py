@@ -167,7 +167,10 @@ def gain_of(gains: Mapping[str, float], voice: str) -> float:
 def room_tone(sample_rate: int, level: float, start: int, stop: int) -> np.ndarray:
     """Samples ``start`` to ``stop`` of an endless quiet room at ``level`` dB RMS, float32; the same every time."""
     loop = _room(sample_rate)
-    return loop[np.arange(start, stop) % len(loop)] * np.float32(10 ** (level / 20))
+    first, count = start % len(loop), stop - start
+    times = -(-(first + count) // len(loop))
+    once = loop[first : first + count] if times == 1 else np.tile(loop, times)[first : first + count]
+    return once * np.float32(10 ** (level / 20))
 
 
 @lru_cache(maxsize=4)

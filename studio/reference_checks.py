@@ -98,7 +98,7 @@ def _lines(analysis: Analysis, transcript: str, heard: Transcript | None) -> Ite
     yield from _ends(analysis)
     yield _transcript(analysis, transcript)
     if heard is not None:
-        yield _words(transcript, heard)
+        yield words_check(transcript, heard.text)
 
 
 def _length(analysis: Analysis) -> Check:
@@ -242,9 +242,10 @@ def _transcript(analysis: Analysis, transcript: str) -> Check:
     return Check("transcript", value, "ok", "", facts)
 
 
-def _words(transcript: str, heard: Transcript) -> Check:
-    alike = likeness(transcript, heard.text)
-    facts = {"likeness": round(alike, 2), "heard": heard.text}
+def words_check(transcript: str, heard: str) -> Check:
+    """The line that compares a transcript with what the recogniser heard."""
+    alike = likeness(transcript, heard)
+    facts = {"likeness": round(alike, 2), "heard": heard}
     value = f"{alike:.0%} as heard"
     if alike < SAME_WORDS[0]:
         advice = "The recogniser hears other words in the clip: the transcript belongs to another one."

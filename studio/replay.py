@@ -5,29 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from studio.adapters import AdapterShelf
 from studio.database import StoreError
 from studio.events import Reason, Replayed
 from studio.files import read_pcm
 from studio.kept_clips import KeptClips
 from studio.store import Store
 from studio.takes import TakeRecord, library_versions, model_facts
-from voxcpm_core import SpeechRequest, VoxCPM
+from voxcpm_core import LoRAError, SpeechRequest, VoxCPM
 from voxcpm_core.errors import VoxCPMError
 
 # Versions that can change the sound. Python cannot, and what wetext changes shows in the text.
 WATCHED = ("voxcpm_core", "torch", "torchaudio", "numpy", "tokenizers")
 
 
-def can_replay(record: TakeRecord, model: VoxCPM, clips: KeptClips) -> tuple[Reason, ...]:
+def can_replay(
+    record: TakeRecord, model: VoxCPM, clips: KeptClips, adapters: AdapterShelf | None = None
+) -> tuple[Reason, ...]:
     """All that is missing or changed since ``record`` was made; () when everything is as it was."""
     return tuple(
         reason
         for found in (
             _clip_reasons(record, clips),
-            _model_reasons(record, model),
+            _model_reasons(record, model, lora_of(record, model, adapters)),
             _support_reasons(record, model),
             _text_reasons(record, model),
         )
@@ -42,7 +46,20 @@ def refuse_blocked(reasons: tuple[Reason, ...]) -> None:
         raise StoreError(" ".join(blocking))
 
 
-def request_of(record: TakeRecord, model: VoxCPM, clips: KeptClips) -> SpeechRequest:
+def lora_of(record: TakeRecord, model: VoxCPM, adapters: AdapterShelf | None) -> str | None:
+    """The adapter of a take, by the hash of its weights: a path, "" for none; None: what is attached stands in."""
+    attached = model_facts(model)
+    if (record.lora_hash, record.lora_strength) == (attached["lora_hash"], attached["lora_strength"]):
+        return None
+    if not record.lora_hash:
+        return ""
+    path = adapters.find(record.lora_name, record.lora_hash) if adapters else None
+    return str(path) if path else None
+
+
+def request_of(
+    record: TakeRecord, model: VoxCPM, clips: KeptClips, adapters: AdapterShelf | None = None
+) -> SpeechRequest:
     """The request that makes the take again; :func:`can_replay` must have found nothing that blocks."""
     text, control, normalize = _wording(record, model) or (record.spoken_text, record.control, False)
     return SpeechRequest(
@@ -60,6 +77,8 @@ def request_of(record: TakeRecord, model: VoxCPM, clips: KeptClips) -> SpeechReq
         normalize=normalize,
         seed=record.seed,
         patches_per_token=record.patches_per_token,
+        lora=lora_of(record, model, adapters),
+        lora_strength=record.lora_strength,
     )
 
 
@@ -120,8 +139,8 @@ def _clip_reasons(record: TakeRecord, clips: KeptClips) -> Iterator[Reason]:
             yield Reason(what, state, f"The {what} clip {name or digest[:12]} is {state}: {error}", True, facts)
 
 
-def _model_reasons(record: TakeRecord, model: VoxCPM) -> Iterator[Reason]:
-    now = model_facts(model)
+def _model_reasons(record: TakeRecord, model: VoxCPM, lora: str | None) -> Iterator[Reason]:
+    now = _facts_with(model, lora, record.lora_strength)
     if record.weights_hash != now["weights_hash"]:
         yield _changed("model", "The model", f"{record.model_id} ({record.weights_hash[:8]})",
                        f"{now['model_id']} ({now['weights_hash'][:8]})")  # fmt: skip
@@ -138,6 +157,13 @@ def _model_reasons(record: TakeRecord, model: VoxCPM) -> Iterator[Reason]:
         if record.versions.get(name, "") != versions.get(name, ""):
             was, is_now = record.versions.get(name, "none"), versions.get(name, "none")
             yield _changed("library", f"The library {name}", was, is_now, name=name)
+
+
+def _facts_with(model: VoxCPM, lora: str | None, strength: float) -> dict[str, Any]:
+    try:
+        return model_facts(model, SpeechRequest("", lora=lora, lora_strength=strength))
+    except LoRAError:  # it is there, but fits another model: that one's weights are named, too
+        return model_facts(model)
 
 
 def _changed(what: str, called: str, was: str, is_now: str, **facts: str) -> Reason:

@@ -32,8 +32,22 @@ def needs_second_try(record: TakeRecord) -> bool:
 
 
 def best_of(records: list[TakeRecord]) -> TakeRecord:
-    """The attempt to show first: the first good one, else the first of all, which has the seed that was asked for."""
-    return next((record for record in records if not needs_second_try(record)), records[0])
+    """The attempt to show first: the first good one, else the first with any sound, which most often is the one that
+    has the seed that was asked for."""
+    there = [record for record in records if record.file_name] or records
+    return next((record for record in there if not needs_second_try(record)), there[0])
+
+
+def made_with_second_tries(
+    synthesizer: Synthesizer, request: SpeechRequest, *, attempts: int = ATTEMPTS, **options: Any
+) -> list[list[TakeRecord]]:
+    """All attempts of every row, in order, when nobody follows the work. Raises what ``speak`` raises."""
+    rows: dict[int, list[TakeRecord]] = {}
+    with closing(speak_with_second_tries(synthesizer, request, attempts=attempts, **options)) as events:
+        for event in events:
+            if isinstance(event, Finished):
+                rows.setdefault(event.row, []).append(event.record)
+    return [rows[row] for row in sorted(rows)]
 
 
 def speak_with_second_tries(
@@ -42,6 +56,7 @@ def speak_with_second_tries(
     *,
     seeds: list[int] | None = None,
     attempts: int = ATTEMPTS,
+    notes: tuple[str, ...] = (),
     **options: Any,
 ) -> Iterator[Event]:
     """The events of :meth:`Synthesizer.speak` without the sound, for up to ``attempts`` attempts of every row.
@@ -51,9 +66,9 @@ def speak_with_second_tries(
     """
     rows, used, group = list(range(len(seeds) if seeds else 1)), set(), ""
     for attempt in range(max(1, attempts)):
-        notes = (f"Try {attempt + 1} of {attempts}: the take before did not fit its text.",) if attempt else ()
+        told = (f"Try {attempt + 1} of {attempts}: the take before did not fit its text.",) if attempt else ()
         again: list[tuple[int, int]] = []  # row, seed
-        job = synthesizer.speak(request, seeds=seeds, group=group, attempt=attempt, notes=notes, **options)
+        job = synthesizer.speak(request, seeds=seeds, group=group, attempt=attempt, notes=(*notes, *told), **options)
         with closing(job) as events:
             for event in events:
                 if isinstance(event, Started):

@@ -197,7 +197,7 @@ def origin_of(model: VoxCPM, request: SpeechRequest, clip_name: str = "", **know
         reference_name=reference_name,
         prompt_hash=prompt_hash,
         prompt_name=prompt_name,
-        model_facts=model_facts(model),
+        model_facts=model_facts(model, request),
         **known,
     )
 

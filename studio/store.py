@@ -242,6 +242,7 @@ def _used_clips(db: sqlite3.Connection) -> set[str]:
         ("recipe", "reference_hash", "takes"),
         ("recipe", "prompt_hash", "takes"),
         ("facts", "audio_hash", "voices"),
+        ("facts", "clip_choices.original", "voices"),  # the way back from what was done to the clip
     ]
     asked = " UNION ".join(f"SELECT json_extract({column}, '$.{name}') FROM {table}" for column, name, table in sources)
     return {digest for (digest,) in db.execute(asked) if digest}

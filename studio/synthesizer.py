@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from studio import replay
+from studio.adapters import AdapterShelf
 from studio.events import Event, Finished, ModelStatus, Reason, Started
 from studio.speaking import Job, keep_clips, origin_of, sentence
 from studio.store import Store
@@ -48,7 +49,7 @@ class Synthesizer:
     """A model that loads in the background, and the jobs that run on it.
 
     ``load_model(on_progress)`` returns the model; ``on_progress`` is a :class:`LoadProgress`. ``recognise`` hears the
-    words of every take for its checks.
+    words of every take for its checks; ``adapters`` can be chosen by name (default: those of the data folder).
     """
 
     def __init__(
@@ -57,8 +58,10 @@ class Synthesizer:
         load_model: Callable[[LoadProgress], VoxCPM],
         voices: VoiceLibrary | None = None,
         recognise: Recogniser | None = None,
+        adapters: AdapterShelf | None = None,
     ) -> None:
         self.store = store
+        self.adapters = adapters or AdapterShelf(store.data_dir / "adapters")
         self.voices = voices or VoiceLibrary(store)
         self._voice_cache = VoiceCache(self.voices.cache_folder)
         self._recognise = recognise
@@ -113,6 +116,7 @@ class Synthesizer:
         group: str = "",
         attempt: int = 0,
         notes: tuple[str, ...] = (),
+        consent: bool | None = None,
     ) -> Iterator[Event]:
         """Make one take, or ``len(seeds)`` takes of one request, and store each when its row ends.
 
@@ -123,7 +127,8 @@ class Synthesizer:
 
         ``voice_id`` names a saved voice of the session, whose clip becomes the reference, or is continued
         (``voice_as="prompt"``, which needs its transcript). ``group`` puts the takes beside those of an earlier job
-        (``Started.group``); ``notes`` are sentences for their records.
+        (``Started.group``); ``notes`` are sentences for their records, ``consent`` tells them that the voice may be
+        used (None: what was said when the voice was saved).
         """
         model = self._ready_model()
         voice = self.voices.voice(voice_id, seen_by(session)) if voice_id else None
@@ -139,12 +144,13 @@ class Synthesizer:
             group=group,
             attempt=attempt,
             notes=tuple(notes),
+            consent=voice.consent if consent is None and voice is not None else consent,
         )
 
     def replay_reasons(self, take_id: str, session: str = EVERYONE) -> tuple[Reason, ...]:
         """What is missing or changed since a take was made, before anything is made again; () when all is as it was."""
         record = self.store.take(take_id, seen_by(session))
-        return replay.can_replay(record, self._ready_model(), self.store.clips)
+        return replay.can_replay(record, self._ready_model(), self.store.clips, self.adapters)
 
     def replay(self, take_id: str, session: str = EVERYONE) -> Iterator[Event]:
         """Make a take again from its recipe, as a new take. The events of :meth:`speak`, and Replayed at the end.
@@ -153,19 +159,20 @@ class Synthesizer:
         beside them again, since a batch may round differently; only the one take is kept.
         """
         model, record = self._ready_model(), self.store.take(take_id, seen_by(session))
-        reasons = replay.can_replay(record, model, self.store.clips)
+        reasons = replay.can_replay(record, model, self.store.clips, self.adapters)
         replay.refuse_blocked(reasons)
         row, seeds = replay.rows_of(record)
         finished = None
         for event in self._run(
             model,
-            replay.request_of(record, model, self.store.clips),
+            replay.request_of(record, model, self.store.clips, self.adapters),
             seeds,
             only=row,
             clip_name=record.reference_name or record.prompt_name,
             tab=record.tab,
             session=session,
             known_voice=record.voice,
+            consent=record.consent,
             replay_of=record.id,
         ):
             yield event
@@ -208,6 +215,10 @@ class Synthesizer:
                 self._job_ended.notify_all()
             if cached is not None:
                 self._voice_cache.keep(model, cached, request.reference_wav_path)
+
+    def refuse_unfit(self, adapter: str) -> None:
+        """Raises StoreError for an adapter that is not there, LoRAError for one that the loaded model cannot use."""
+        self.adapters.refuse_unfit(self._ready_model(), adapter)
 
     def stop(self, job_id: str) -> bool:
         """Stop a job; its iterator ends within two patches with the takes so far.

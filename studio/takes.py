@@ -48,6 +48,7 @@ class TakeRecord:
     notes: tuple[str, ...]
     mode: str  # "plain" | "design" | "reference" | "continuation" | "reference+continuation"
     voice: str = ""  # id of a saved voice, whose clip is then the reference or the prompt
+    consent: bool | None = None  # whether it was said that the cloned voice may be used; None: not asked
     reference_hash: str = ""
     reference_name: str = ""
     prompt_hash: str = ""
@@ -73,6 +74,7 @@ class TakeRecord:
     weights_hash: str = ""
     lora_hash: str = ""
     lora_name: str = ""
+    lora_strength: float = 1.0
     device: str = ""
     dtype: str = ""
     versions: dict[str, str] = field(default_factory=dict)
@@ -138,12 +140,13 @@ class Origin:
     prompt_hash: str = ""
     prompt_name: str = ""
     voice: str = ""
+    consent: bool | None = None
     group: str = ""
     batch: tuple[int, ...] = ()
     attempt: int = 0
     replay_of: str = ""
     notes: tuple[str, ...] = ()  # sentences that every take of the job carries
-    model_facts: dict[str, str] = field(default_factory=dict)
+    model_facts: dict[str, Any] = field(default_factory=dict)
 
 
 def utc_text(moment: datetime | None = None) -> str:
@@ -191,9 +194,12 @@ def mode_of(request: SpeechRequest, control: str) -> str:
     return "design" if control else "plain"
 
 
-def model_facts(model: VoxCPM) -> dict[str, str]:
-    """What identifies the model at this moment, an adapter that is switched on included."""
-    lora = model.lora if model.lora and model.lora["enabled"] else {}
+def model_facts(model: VoxCPM, request: SpeechRequest | None = None) -> dict[str, Any]:
+    """What identifies the model and the adapter that a request is spoken with (without one: that is attached).
+
+    Raises LoRAError when the request's adapter is gone, or does not fit.
+    """
+    lora = model.lora_of(request or SpeechRequest("")) or {}
     return {
         "model_id": str(model.model_id),
         "generation": str(model.generation),
@@ -201,8 +207,14 @@ def model_facts(model: VoxCPM) -> dict[str, str]:
         "device": str(model.device),
         "dtype": str(model.dtype),
         "lora_hash": str(lora.get("hash", "")),
-        "lora_name": Path(lora["path"]).name if lora else "",
+        "lora_name": _adapter_name(Path(lora["path"])) if lora else "",
+        "lora_strength": float(lora.get("strength", 1.0)),
     }
+
+
+def _adapter_name(path: Path) -> str:
+    """An adapter is called what its folder is called."""
+    return path.parent.name if path.suffix in (".safetensors", ".ckpt") else path.name
 
 
 def record_of(take: Take, origin: Origin) -> TakeRecord:
@@ -222,6 +234,7 @@ def record_of(take: Take, origin: Origin) -> TakeRecord:
         notes=(*spoken.notes, *origin.notes),
         mode=mode_of(request, spoken.control),
         voice=origin.voice,
+        consent=origin.consent,
         reference_hash=origin.reference_hash,
         reference_name=origin.reference_name,
         prompt_hash=origin.prompt_hash,

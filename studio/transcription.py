@@ -62,6 +62,12 @@ def transcribe(audio: Audio, model: str = DEFAULT_MODEL, language: str = "", thr
     return Transcript(text, content_hash(audio), info.language, kept)
 
 
+def prepare(model: str = DEFAULT_MODEL, threads: int = 2) -> None:
+    """Load a model before it is needed. Raises :class:`UnsupportedError` as :func:`transcribe` does."""
+    with _one_at_a_time:
+        _load(model, threads)
+
+
 @lru_cache(maxsize=1)
 def _load(model: str, threads: int) -> Any:
     installed, pip_line = available()

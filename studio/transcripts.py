@@ -16,7 +16,6 @@ from studio.clips import Clip
 from studio.languages import estimate_seconds
 from studio.speech_activity import Region
 from voxcpm_core.audio import Audio, content_hash
-from voxcpm_core.errors import TextError
 
 IMPOSSIBLE = (0.35, 2.6)  # estimated seconds of a text per second of speech: outside, it is another text
 UNLIKELY = (0.55, 1.75)
@@ -45,6 +44,11 @@ class Transcript:
     audio_hash: str
     language: str = ""  # ISO 639-1
     words: tuple[Word, ...] = ()
+
+    @property
+    def heard(self) -> str:
+        """What the recogniser heard, whatever was made of the text since; "" when it was not asked."""
+        return " ".join(word.text for word in self.words)
 
     def edited(self, text: str) -> Transcript:
         """The same clip with a text corrected by hand; the heard words stay, to cut it by."""
@@ -88,17 +92,6 @@ def spoken_seconds(regions: list[Region]) -> float:
 def text_ratio(text: str, seconds: float) -> float:
     """Estimated seconds of saying a text per second there is; 1 fits."""
     return estimate_seconds(text) / max(seconds, 0.1)
-
-
-def refuse_impossible(text: str, seconds: float) -> None:
-    """Raise :class:`TextError` when a text cannot be what is said in that many seconds of speech."""
-    ratio = text_ratio(text, seconds)
-    if IMPOSSIBLE[0] <= ratio <= IMPOSSIBLE[1]:
-        return
-    raise TextError(
-        f"The transcript takes about {estimate_seconds(text):.0f} s to say, but the clip has {seconds:.1f} s of "
-        "speech: it belongs to another clip. Write what is said in this one."
-    )
 
 
 def likeness(text: str, heard: str) -> float:

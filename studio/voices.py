@@ -78,12 +78,15 @@ class VoiceLibrary:
             description=take.control,
             seed=take.seed,
             recipe=take.recipe(),
-            source="design" if take.mode in ("plain", "design") else "take",
+            # an adapter may be somebody's voice
+            source="design" if take.mode in ("plain", "design") and not take.lora_name else "take",
             consent=self._consent_of(take),
         )
 
     def _consent_of(self, take: TakeRecord) -> bool | None:
-        """A take in a saved voice carries that voice's consent on, deleted or not."""
+        """What was said when the take was cloned; else what the voice that speaks in it carries, deleted or not."""
+        if take.consent is not None:
+            return take.consent
         found = self._select("id = ?", [take.voice], None)
         return found[0].consent if found else None
 

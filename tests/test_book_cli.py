@@ -120,6 +120,36 @@ def test_export_writes_the_files_and_tells_what_is_missing(run, book: Path, sine
     assert result["report"]["preset"] == "none" and result["incomplete"] == []
 
 
+def test_a_project_travels_as_one_file(run, book: Path, sine: SineModel, tmp_path: Path, capsys) -> None:
+    run("import", book)
+    run("render")
+    code, result, _ = run("export", "--format", "project", "--out", tmp_path / "out")
+    assert code == 0 and result["files"] == [str(tmp_path / "out" / "Fox.voxcpm-book.zip")]
+    assert run("import", result["files"][0])[2].startswith("There is a book called “Fox” already")
+    asked = len(sine.requests)
+    there = ["--data-dir", str(tmp_path / "there"), "--project", "Fox"]
+    assert program.main(["import", result["files"][0], *there]) == 0
+    taken = json.loads(capsys.readouterr().out)
+    assert (taken["segments"], taken["takes"], [c["title"] for c in taken["chapters"]]) == (
+        5,
+        5,
+        ["Chapter 1", "Chapter 2"],
+    )
+    assert program.main(["render", *there]) == 0
+    assert json.loads(capsys.readouterr().out)["takes_made"] == 0 and len(sine.requests) == asked
+
+
+def test_the_words_of_takes_are_checked_by_a_recogniser(
+    run, book: Path, sine: SineModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("import", book)
+    code, _, said = run("render", "--recogniser", "/nowhere")
+    assert code == 1 and "/nowhere" in said and not sine.requests
+    monkeypatch.setattr(headless, "recogniser", lambda model, language: lambda samples, rate: "the fox ran home")
+    code, result, _ = run("render", "--recogniser", "tiny", "--retries", "1")
+    assert code == 0 and result["red"] == 4 and result["takes_made"] == 9  # all but one say something else
+
+
 @pytest.mark.parametrize(
     "arguments, sentence",
     [

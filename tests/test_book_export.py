@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import soundfile as sf
 
+from studio import containers, delivery
 from studio.book import editing
 from studio.book.credits import Credits, set_credits, suggested
 from studio.book.errors import BookError
@@ -19,6 +20,8 @@ from studio.book.from_text import sections_from_text
 from studio.book.library import Library
 from studio.book.manuscript import Manuscript
 from studio.book.project import BookTake
+from studio.book.script import words_to_say
+from studio.book.word_times import lay_over
 from studio.containers import ExportError
 from studio.delivery import BookInfo, ExportCancelled, Order, deliver
 from studio.layout import ChapterAudio, Piece
@@ -102,6 +105,22 @@ def test_other_formats_and_presets_pass_as_one_file(tmp_path: Path, name: str, p
         names(tmp_path)[1:]
         == [f"书 Book 1.{end}" for end in sorted([name, "report.html", "report.json", "srt", "vtt"])][1:]
     )
+
+
+def test_peaks_that_the_encoder_raises_are_met_with_a_larger_margin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a margin that is too small by 3 dB the first file would fail its report."""
+    monkeypatch.setattr(containers, "LOSSY_MARGIN", -2.0)
+    tries: list[float] = []
+    real = delivery.master
+    monkeypatch.setattr(delivery, "master", lambda *a: (tries.append(a[3]), real(*a))[1])
+    order = replace(PLAIN, format="m4a", preset="podcast", sample_rate=24_000)
+    result = deliver(INFO, book()[:1], order, tmp_path, FACTS)
+    assert result["report"]["status"] == "pass"
+    assert len(tries) > 1 and tries == sorted(tries) and tries[0] == -2.0
+    peak = next(row["value"] for row in result["report"]["files"][0]["rows"] if row["name"] == "true_peak")
+    assert -4.0 < peak <= -1.5
 
 
 def test_progress_grows_to_the_end(tmp_path: Path) -> None:
@@ -258,3 +277,49 @@ def test_credits_are_chapters_of_their_own_and_are_replaced(library: Library, tm
     assert library.book(project).chapters == before
     library.undo(project)
     assert library.book(project).chapters[0].spoken[0].text.startswith("Twice.")
+
+
+# ------------------------------------------------------------------------------------------------- words
+
+
+def test_subtitles_by_word_follow_what_was_heard(library: Library, tmp_path: Path) -> None:
+    """A recogniser that hears the words evenly, one of them wrong: every written word has its time in the file."""
+    project = spoken_book(library)
+    current = library.book(project)
+    asked: list[float] = []
+
+    def hear(audio: Audio) -> list[tuple[float, float, str]]:
+        asked.append(audio.seconds)
+        said = words_to_say(current.spoken[len(asked) - 1].text).replace("The", "De").split()
+        return [(0.2 + 0.1 * place, 0.3 + 0.1 * place, word) for place, word in enumerate(said)]
+
+    order = replace(PLAIN, format="wav", preset="none", whole=True)
+    result = export_project(library, project, order, tmp_path / "out", hear=hear)
+    files = {Path(path).suffixes[-2] + Path(path).suffix: Path(path) for path in result["files"] if ".words" in path}
+    assert set(files) == {".words.srt", ".words.vtt"}
+    said = " ".join(re.findall(r"-->.*\n(.+)", files[".words.srt"].read_text("utf-8")))
+    assert said.split() == " ".join(words_to_say(one.text) for one in current.spoken).split()
+    times = re.findall(r"(\d+):(\d+):(\d+),(\d+)", files[".words.srt"].read_text("utf-8"))
+    seconds = [int(h) * 3600 + int(m) * 60 + int(s) + int(ms) / 1000 for h, m, s, ms in times]
+    assert seconds == sorted(seconds) and seconds[0] == pytest.approx(0.2)
+    export_project(library, project, order, tmp_path / "out", hear=hear)
+    assert len(asked) == len(current.spoken)  # each take is listened to once
+
+
+@pytest.mark.parametrize(
+    ("text", "heard", "wanted"),
+    [
+        ("Well — yes!", ["well", "yes"], [(0, 1, "Well"), (1, 2, "yes!")]),
+        ("你好，世界。", ["你好", "世界"], [(0, 0.5, "你"), (0.5, 1, "好，"), (1, 1.5, "世"), (1.5, 2, "界。")]),
+        ("one two three", ["one", "tree"], [(0, 1, "one"), (1, 1.3, "two"), (1.3, 2, "three")]),
+        ("one two three", ["something", "else"], []),
+        ("...", ["uh"], []),
+        ("one two", [], []),
+    ],
+)
+def test_written_words_take_the_times_of_heard_ones(text: str, heard: list[str], wanted: list) -> None:
+    found = lay_over(text, [(float(place), place + 1.0, word) for place, word in enumerate(heard)])
+    assert [word for _, _, word in found] == [word for _, _, word in wanted]
+    for one, other in zip(found, wanted, strict=True):
+        assert one[:2] == pytest.approx(other[:2], abs=0.35)
+    assert [time for start, end, _ in found for time in (start, end)] == sorted(t for s, e, _ in found for t in (s, e))

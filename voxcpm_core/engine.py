@@ -5,7 +5,8 @@
 
 A *row* is one take: its own seed, noise generator, limits, cache place, decoder state and end reason. Rows join while
 others run and leave when they end; all rows make one patch per turn. Takes of one request share one prefill, requests
-with the same reference share its prefix.
+with the same reference share its prefix. Rows of one batch are spoken with the same adapter: a request with another one
+waits until the batch is empty, and what came after it waits behind it.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from .audio_vae import AudioVAE, State
 from .errors import EngineError
 from .generation import Generation
 from .jobs import Job
+from .lora import Worn, wear
 from .model import Model, Prefilled, VoicePrefix
 from .rows import Call, Known, Row, Waiting
 from .sequence import Sequence, build_sequence
@@ -52,7 +54,7 @@ class Engine:
         self._batch = model.new_batch()
         self._latents: OrderedDict[Hashable, Tensor] = OrderedDict()
         self._voices: OrderedDict[Hashable, VoicePrefix] = OrderedDict()
-        self._adapted = False  # an adapter was attached once: voice parts of the base model may no longer fit
+        self._worn: Worn | None = None  # the adapter that is on the model, and all running rows are spoken with
         self._closed = False
         self._gate = threading.Lock()  # nothing may be put into the inbox after the end mark
         self._thread = threading.Thread(target=self._run, name="voxcpm-engine", daemon=True)
@@ -77,14 +79,12 @@ class Engine:
     def recall(self, reference: Audio) -> tuple[Tensor, VoicePrefix | None] | None:
         """What is remembered of a reference at the encoder's rate: its patches [T, P, D], and its voice part.
 
-        None when it was not heard lately. The voice part is that of the base model, so there is none once an adapter
-        was attached. The tensors are shared: not to be written to.
+        None when it was not heard lately. The voice part is that of the base model; there is none when the reference
+        was heard with adapters only. The tensors are shared: not to be written to.
         """
         key = content_hash(reference)
-        latents, prefix = self._latents.get((key, _REFERENCE_PAD)), self._voices.get(key)
-        return (
-            None if latents is None else (latents, None if self._adapted else prefix)
-        )  # asked last: it never goes back
+        latents, prefix = self._latents.get((key, _REFERENCE_PAD)), self._voices.get((key, None))
+        return None if latents is None else (latents, prefix)
 
     def remember(self, reference: Audio, latents: Tensor, prefix: VoicePrefix | None) -> None:
         """Hands back what :meth:`recall` gave, of this process or an earlier one, for the same weights and device."""
@@ -148,8 +148,8 @@ class Engine:
 
     def _learn(self, known: Known) -> None:
         _cached(self._latents, (known.key, _REFERENCE_PAD), lambda: known.latents)
-        if known.prefix is not None and not self._adapted:
-            _cached(self._voices, known.key, lambda: known.prefix)
+        if known.prefix is not None:
+            _cached(self._voices, (known.key, None), lambda: known.prefix)
 
     def _admit(self) -> None:
         """Lets waiting rows in, in order of arrival, while there is room. A call waits for an empty batch.
@@ -167,7 +167,7 @@ class Engine:
                 self._waiting.pop(0)
                 continue
             if item.start is None:
-                if not may_read:
+                if not may_read or (self._rows and item.job.worn != self._worn):
                     return
                 may_read = False
             try:
@@ -191,12 +191,20 @@ class Engine:
         number, seed = item.rows[0]
         if item.start is None:
             item.admitted = time.perf_counter()
+            self._wear(item.job.worn)
             item.start = self._prefill(item.job)
         generator = torch.Generator().manual_seed(seed)
         row = Row(item.job, item.generation, number, seed, item.submitted, item.admitted, generator)
         self._batch.add(*item.start)
         self._rows.append(row)
         item.rows.pop(0)
+
+    def _wear(self, worn: Worn | None) -> None:
+        """Changes the adapter; no row may be running with another one."""
+        if worn != self._worn:
+            wear(self.model, worn)
+            self.model.feat_decoder.forget_times()
+            self._worn = worn
 
     def _prefill(self, job: Job) -> tuple[Prefilled, State]:
         reference = None if job.reference is None else self._encode(job.reference, _REFERENCE_PAD)
@@ -226,7 +234,8 @@ class Engine:
         return _cached(self._latents, (content_hash(audio), pad), encode)
 
     def _voice(self, reference: Audio, sequence: Sequence) -> VoicePrefix:
-        return _cached(self._voices, content_hash(reference), lambda: self.model.prefill_voice(sequence))
+        key = content_hash(reference), self._worn
+        return _cached(self._voices, key, lambda: self.model.prefill_voice(sequence))
 
     def _turn(self) -> None:
         """One patch for every row."""
@@ -310,9 +319,6 @@ class Engine:
         item.generation.finish(number, row.take(self._rate, ended_by, message))
 
     def _answer(self, call: Call) -> None:
-        self._adapted = True
-        self._voices.clear()  # computed with the adapter that is about to change, as are the time embeddings
-        self.model.feat_decoder.forget_times()
         try:
             call.result = call.function()
         except BaseException as error:

@@ -30,7 +30,11 @@ class CheckpointError(VoxCPMError, RuntimeError):
 
 
 class LoRAError(VoxCPMError, ValueError):
-    """An adapter does not fit the loaded model; the message lists the keys."""
+    """An adapter does not fit the loaded model; the message lists the keys, ``made_for`` is the model it names."""
+
+    def __init__(self, message: str, made_for: str = "") -> None:
+        super().__init__(message)
+        self.made_for = made_for
 
 
 class EngineError(VoxCPMError, RuntimeError):

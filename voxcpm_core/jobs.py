@@ -10,6 +10,7 @@ import numpy as np
 from .audio import Audio, load_reference
 from .config import AudioVAEConfig, GenerationDefaults, ModelConfig
 from .errors import RequestError, UnsupportedError
+from .lora import Worn
 from .request import Clip, SpeechRequest, Take, check_seed
 from .text import SpokenText, clean_text, prepare_text
 from .tokenizer import Tokenizer
@@ -35,6 +36,7 @@ class Job:
     limit: int  # patches
     limit_message: str
     rows: tuple[tuple[int, int], ...]  # (row number in the generation, seed)
+    worn: Worn | None = None  # the adapter that it is spoken with
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class JobMaker:
     def has_control(self) -> bool:
         return self.config.version == 2
 
-    def job(self, request: SpeechRequest, rows: list[tuple[int, int]]) -> Job:
+    def job(self, request: SpeechRequest, rows: list[tuple[int, int]], worn: Worn | None = None) -> Job:
         """``rows`` are (row number, seed). Raises RequestError and its kinds naming the field and the remedy."""
         request.check()
         self._check_length(request)
@@ -92,6 +94,7 @@ class JobMaker:
             limit=limit,
             limit_message=message,
             rows=tuple((number, int(seed)) for number, seed in rows),
+            worn=worn,
         )
 
     def _check_length(self, request: SpeechRequest) -> None:

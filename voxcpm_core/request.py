@@ -13,6 +13,7 @@ from .errors import RequestError
 from .text import SpokenText
 
 MAX_SEED = 2**32 - 1
+MAX_LORA_STRENGTH = 2.0
 
 Clip = str | Path | Audio
 
@@ -39,6 +40,8 @@ class SpeechRequest:
     normalize: bool = False
     seed: int | None = None
     patches_per_token: float | None = None  # a take with more is taken to have lost its text, and ended
+    lora: str | Path | None = None  # adapter to speak with, folder or file; "" for none; None: what is attached
+    lora_strength: float = 1.0  # how much of ``lora``: 0 is none of it, 1 all
 
     def check(self) -> None:
         """Raises RequestError naming the field, its value and the range."""
@@ -46,12 +49,15 @@ class SpeechRequest:
             value = getattr(self, name)
             if value is not None and not isinstance(value, str):
                 raise RequestError(f"{name} is {value!r}; it must be text.")
+        if not isinstance(self.lora, str | Path | None):
+            raise RequestError(f"lora is {self.lora!r}; it must be the folder or the file of an adapter.")
         _in_range("cfg_value", self.cfg_value, 0.0, 20.0)
         _in_range("inference_timesteps", self.inference_timesteps, 2, 200, whole=True)
         _in_range("temperature", self.temperature, 0.0, 2.0)
         _in_range("min_len", self.min_len, 0, 100_000, whole=True)
         _in_range("max_len", self.max_len, 1, 100_000, whole=True)
         _in_range("patches_per_token", self.patches_per_token, 0.0, 1000.0)
+        _in_range("lora_strength", self.lora_strength, 0.0, MAX_LORA_STRENGTH)
         check_seed(self.seed)
         has_text = self.prompt_text is not None and bool(self.prompt_text.strip())
         if self.prompt_wav_path is not None and not has_text:

@@ -69,7 +69,7 @@ class Waiting:
 
 @dataclass
 class Call:
-    """A function that needs the model to itself (changing adapters); runs when no row is running."""
+    """A function that needs the model to itself (a profiler's start); runs when no row is running."""
 
     function: Callable[[], object]
     done: threading.Event = field(default_factory=threading.Event)

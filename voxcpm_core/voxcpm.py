@@ -13,14 +13,14 @@ from types import SimpleNamespace
 import numpy as np
 from torch import Tensor
 
-from . import lora as adapters
 from .checkpoint import Progress, find_checkpoint, fingerprint, load, no_progress
 from .config import read_config, read_generation_defaults
 from .device import choose_device, choose_dtype_here
 from .engine import Engine
 from .errors import EngineError, RequestError, UnsupportedError
 from .generation import Generation
-from .jobs import JobMaker
+from .jobs import Job, JobMaker
+from .lora import Adapter, Wardrobe, Worn
 from .request import MAX_SEED, Clip, SpeechRequest, Take, check_max_rows, check_seed
 from .text import SpokenText, split_control
 from .tokenizer import Tokenizer
@@ -65,7 +65,9 @@ class VoxCPM:
         self.generation = config.generation
         self.sample_rate = audio_vae.config.out_sample_rate
         self.defaults = read_generation_defaults(folder)
-        self.lora: dict | None = None
+        self.lora: dict | None = None  # what is attached, for requests that ask for no adapter of their own
+        self._wardrobe = Wardrobe(self.model)
+        self._attached: Adapter | None = None
         tokenizer = Tokenizer(folder / "tokenizer.json", config.lm.vocab_size)
         self._jobs = JobMaker(config, audio_vae.config, tokenizer, self.defaults)
         self.patch_seconds = self._jobs.patch_seconds
@@ -252,14 +254,14 @@ class VoxCPM:
         seeds = None if seeds is None else [int(seed) for seed in seeds]
         if isinstance(requests, SpeechRequest):
             seeds = seeds or [requests.seed if requests.seed is not None else random_seed()]
-            jobs = [self._jobs.job(requests, list(enumerate(seeds)))]
+            jobs = [self._job(requests, list(enumerate(seeds)))]
         elif not all(isinstance(request, SpeechRequest) for request in requests):
             raise RequestError("A batch is a list of SpeechRequest, one for each text.")
         else:
             if seeds is not None and len(seeds) != len(requests):
                 raise RequestError(f"{len(seeds)} seeds for {len(requests)} requests; give one for each, or none.")
             given = seeds or [r.seed if r.seed is not None else random_seed() for r in requests]
-            jobs = [self._jobs.job(r, [(k, given[k])]) for k, r in enumerate(requests)]
+            jobs = [self._job(r, [(k, given[k])]) for k, r in enumerate(requests)]
             seeds = given
         if not jobs:
             raise RequestError("There is nothing to speak: the list of requests is empty.")
@@ -299,27 +301,28 @@ class VoxCPM:
     def load_lora(self, lora_weights_path: str | Path) -> tuple[list[str], list[str]]:
         """Attaches an adapter, in place of one that is attached. Raises LoRAError listing every key that does not fit.
 
-        Returns (loaded layers, skipped layers) as the reference package does; the second is always empty.
+        It counts for the requests that are started from now on and ask for no adapter themselves (``lora``). Returns
+        (loaded layers, skipped layers) as the reference package does; the second is always empty.
         """
-        info = self._engine.call(lambda: adapters.load_lora(self.model, lora_weights_path))
-        self.lora = {
-            "path": info.path,
-            "rank": info.rank,
-            "alpha": info.alpha,
-            "hash": info.weights_hash,
-            "enabled": True,
-        }
-        return info.layers, []
+        self._attached = self._wardrobe.adapter(lora_weights_path)
+        self.lora = {**_adapter_facts(self._attached), "enabled": True}
+        return self._attached.layers, []
 
     def unload_lora(self) -> None:
-        self._engine.call(lambda: adapters.unload_lora(self.model))
-        self.lora = None
+        self._attached = self.lora = None
 
     def set_lora_enabled(self, enabled: bool) -> None:
         """Switches the adapter off and on; off is the base model bit for bit."""
-        self._engine.call(lambda: adapters.set_lora_enabled(self.model, enabled))
         if self.lora is not None:
             self.lora = {**self.lora, "enabled": enabled}
+
+    def lora_of(self, request: SpeechRequest) -> dict | None:
+        """The adapter that a request is spoken with: path, rank, alpha, hash, strength; None for the base model.
+
+        Raises LoRAError when there is no such adapter, or it does not fit.
+        """
+        worn = self._worn(request)
+        return None if worn is None else {**_adapter_facts(worn.adapter), "strength": worn.strength}
 
     @property
     def lora_enabled(self) -> bool:
@@ -342,6 +345,16 @@ class VoxCPM:
 
     # ---- inside
 
+    def _job(self, request: SpeechRequest, rows: list[tuple[int, int]]) -> Job:
+        request.check()
+        return self._jobs.job(request, rows, self._worn(request))
+
+    def _worn(self, request: SpeechRequest) -> Worn | None:
+        if request.lora is None:
+            lora, adapter = self.lora, self._attached
+            return Worn.of(adapter) if adapter is not None and lora is not None and lora["enabled"] else None
+        return Worn.of(self._wardrobe.adapter(request.lora), request.lora_strength) if request.lora else None
+
     def _request(
         self, text, prompt_wav_path, prompt_text, reference_wav_path, cfg_value, inference_timesteps, min_len, max_len,
         normalize, denoise, seed, control, temperature, patches_per_token,
@@ -358,6 +371,10 @@ class VoxCPM:
             text, control, reference_wav_path, prompt_wav_path, prompt_text, cfg_value, inference_timesteps,
             temperature, min_len, max_len, normalize, seed, patches_per_token,
         )  # fmt: skip
+
+
+def _adapter_facts(adapter: Adapter) -> dict:
+    return {"path": adapter.path, "rank": adapter.rank, "alpha": adapter.alpha, "hash": adapter.weights_hash}
 
 
 def random_seed() -> int:

@@ -15,12 +15,13 @@ import shutil
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
 
 from scripts.nano.vae import NANO
 from voxcpm_core.checkpoint import load
 from voxcpm_core.errors import CheckpointError
+from voxcpm_core.weights_file import save_weights
 
 MOST_MEGABYTES = 25.0
 
@@ -50,7 +51,7 @@ def pack(weights: dict[str, Tensor], base: Path, out: Path, vae: Path | None = N
     shutil.rmtree(part, ignore_errors=True)
     shutil.copytree(base, part)
     halves = {name: t.to(torch.bfloat16).contiguous().clone() for name, t in weights.items()}
-    save_file(halves, str(part / "model.safetensors"), metadata={"format": "pt"})
+    save_weights(halves, part / "model.safetensors", {"format": "pt"})
     if vae is not None:
         shutil.copyfile(vae, part / "audiovae.safetensors")
     try:

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from studio.book import rows
 from studio.book.dialogue import Speech, find_speech
 from studio.book.dictionary import Dictionary, Pronunciation
-from studio.book.editing import split_segment
+from studio.book.editing import split_within
 from studio.book.errors import BookError
+from studio.book.journal import Change
 from studio.book.library import Library
 from studio.book.project import NARRATOR, Book, CastMember
 from studio.takes import readable
@@ -152,15 +153,27 @@ def accept(library: Library, segment: int, speeches: Iterable[Speech], speaker: 
 
     Returns the numbers of the parts. One step of undo.
     """
-    chosen = list(speeches)
-    found = library.segment(segment)
+    return accept_many(library, [(segment, speeches)], speaker)[0]
+
+
+def accept_many(library: Library, chosen: Iterable[tuple[int, Iterable[Speech]]], speaker: str = "") -> list[list[int]]:
+    """:func:`accept` for many segments of one book, each named once: one step of undo for all."""
+    chosen = [(number, list(speeches)) for number, speeches in chosen]
+    if not chosen:
+        return []
+    with library.change(library.project_of_segment(chosen[0][0]), "Cast dialogue") as change:
+        return [_give_quotes(library, change, number, speeches, speaker) for number, speeches in chosen]
+
+
+def _give_quotes(library: Library, change: Change, number: int, speeches: list[Speech], speaker: str) -> list[int]:
+    found = library.segment(number)
 
     def speaker_at(offset: int) -> str:
-        quoted = next((speech for speech in chosen if speech.start <= offset < speech.end), None)
+        quoted = next((speech for speech in speeches if speech.start <= offset < speech.end), None)
         return found.speaker if quoted is None else speaker or quoted.speaker or found.speaker
 
-    places = [place for speech in chosen for place in (speech.start, speech.end)]
-    return split_segment(library, segment, places, speaker_at)
+    places = [place for speech in speeches for place in (speech.start, speech.end)]
+    return split_within(library, change, number, places, speaker_at)
 
 
 def delete_voice(library: Library, voices: VoiceLibrary, voice: str, session: str | None = None) -> None:

@@ -7,12 +7,18 @@ from typing import Any
 
 from studio.book import rows
 from studio.book.errors import BookError
+from studio.book.journal import Change
 from studio.book.library import LONGEST_TITLE, Library
 from studio.book.manuscript import first_words, joined, tidy
 from studio.book.project import LONGEST_NOTE, REVIEWS, Chapter, Review, Segment
+from studio.book.script import Limits, speaker_of_tags
 from studio.book.script import segment as cut
-from studio.book.script import speaker_of_tags
 from studio.takes import readable
+
+
+class Keep:
+    """Stands for "as it is" where None means something."""
+
 
 # ------------------------------------------------------------------------------------------------- segments
 
@@ -22,21 +28,61 @@ def edit_text(library: Library, number: int, text: str) -> list[int]:
 
     A tag at the start names the speaker, as in an imported text.
     """
+    return edit_segment(library, number, text=text)
+
+
+def edit_segment(
+    library: Library,
+    number: int,
+    *,
+    text: str | None = None,
+    speaker: str | None = None,
+    control: str | None = None,
+    pause_ms: int | None | Keep = Keep(),  # noqa: B008
+) -> list[int]:
+    """Several changes of one segment in one step of undo; what is None stays, and so does a pause that is not given.
+
+    Returns its number, and those of new ones when the text is too long for one.
+    """
     old = _unlocked(library, number)
+    values: dict[str, Any] = {}
+    if speaker is not None:
+        values["speaker"] = _speaker_name(speaker)
+    if control is not None:
+        values["control"] = _control_text(control)
+    if not isinstance(pause_ms, Keep):
+        values["pause_ms"] = _possible_pause(pause_ms)
+    project = library.project(library.project_of_segment(number))
+    with library.change(project.id, "Edit text" if text is not None else "Edit a segment") as change:
+        if text is None or tidy(readable(text)) == old.text:
+            change.update("book_segments", {"id": number}, _reviewed_anew(old, values))
+            return [number]
+        return _new_text(library, change, old, text, values, project.settings.limits)
+
+
+def _new_text(
+    library: Library, change: Change, old: Segment, text: str, values: dict[str, Any], limits: Limits
+) -> list[int]:
     text = tidy(readable(text))
     if not text:
         raise BookError("A segment cannot be empty. Switch it off to leave it out.")
-    project = library.project(library.project_of_segment(number))
-    pieces = cut(text, project.settings.limits, old.speaker if speaker_of_tags(text) is None else "")
-    places = _places_after(library, old, len(pieces) - 1)
-    numbers = [number]
-    with library.change(project.id, "Edit text") as change:
-        first = {"text": pieces[0].text, "speaker": pieces[0].speaker, "review": "unreviewed"}
-        change.update("book_segments", {"id": number}, first)
-        for piece, place in zip(pieces[1:], places, strict=True):
-            row = rows.segment_row(old.chapter, place, piece.text, old.kind, old.on, old.paragraph, piece.speaker)
-            numbers.append(change.add("book_segments", {**row, "control": old.control}))
+    speaker = values.get("speaker", old.speaker if speaker_of_tags(text) is None else "")
+    pieces = cut(text, limits, speaker)
+    last = values.pop("pause_ms", old.pause_ms) if len(pieces) > 1 else None
+    first = {"text": pieces[0].text, "speaker": pieces[0].speaker, "review": "unreviewed"}
+    change.update("book_segments", {"id": old.id}, values | first | ({"pause_ms": None} if len(pieces) > 1 else {}))
+    numbers = [old.id]
+    for piece, place in zip(pieces[1:], _places_after(library, old, len(pieces) - 1), strict=True):
+        row = rows.segment_row(old.chapter, place, piece.text, old.kind, old.on, old.paragraph, piece.speaker)
+        own = {"control": values.get("control", old.control), "pause_ms": last if piece is pieces[-1] else None}
+        numbers.append(change.add("book_segments", {**row, **own}))
     return numbers
+
+
+def _reviewed_anew(old: Segment, values: dict[str, Any]) -> dict[str, Any]:
+    """Who was approved in another voice or manner is unreviewed."""
+    other = any(values.get(name, getattr(old, name)) != getattr(old, name) for name in ("speaker", "control"))
+    return {**values, "review": "unreviewed"} if other else values
 
 
 def split_segment(
@@ -46,6 +92,18 @@ def split_segment(
 
     ``speaker_at(offset)`` names who speaks the part that begins there.
     """
+    with library.change(library.project_of_segment(number), "Split a segment") as change:
+        return split_within(library, change, number, offsets, speaker_at)
+
+
+def split_within(
+    library: Library,
+    change: Change,
+    number: int,
+    offsets: Sequence[int],
+    speaker_at: Callable[[int], str] | None = None,
+) -> list[int]:
+    """Like :func:`split_segment`, as part of a larger edit."""
     old = _unlocked(library, number)
     ends = sorted({offset for offset in offsets if 0 < offset < len(old.text)})
     spans = zip([0, *ends], [*ends, len(old.text)], strict=True)
@@ -54,20 +112,19 @@ def split_segment(
         raise BookError("There is nothing to split off: put the cursor between two words.")
     places = [old.place, *_places_after(library, old, len(parts) - 1)]
     numbers: list[int] = []
-    with library.change(library.project_of_segment(number), "Split a segment") as change:
-        for (start, part), place in zip(parts, places, strict=True):
-            values = {
-                "text": part,
-                "speaker": speaker_at(start) if speaker_at else old.speaker,
-                "control": old.control,
-                "pause_ms": old.pause_ms if part is parts[-1][1] else None,
-            }
-            if not numbers:
-                change.update("book_segments", {"id": number}, {**values, "review": "unreviewed"})
-                numbers.append(number)
-            else:
-                row = rows.segment_row(old.chapter, place, part, old.kind, old.on, old.paragraph)
-                numbers.append(change.add("book_segments", {**row, **values}))
+    for (start, part), place in zip(parts, places, strict=True):
+        values = {
+            "text": part,
+            "speaker": speaker_at(start) if speaker_at else old.speaker,
+            "control": old.control,
+            "pause_ms": old.pause_ms if part is parts[-1][1] else None,
+        }
+        if not numbers:
+            change.update("book_segments", {"id": number}, {**values, "review": "unreviewed"})
+            numbers.append(number)
+        else:
+            row = rows.segment_row(old.chapter, place, part, old.kind, old.on, old.paragraph)
+            numbers.append(change.add("book_segments", {**row, **values}))
     return numbers
 
 
@@ -97,20 +154,17 @@ def set_on(library: Library, numbers: Iterable[int], on: bool) -> None:
 
 def set_speaker(library: Library, numbers: Iterable[int], speaker: str) -> None:
     """Who speaks; "" for the narrator. A tag in the text that names another is what its text says, and stays."""
-    name = " ".join(readable(speaker).split())[:60]
-    _set(library, numbers, "Cast segments", {"speaker": name, "review": "unreviewed"})
+    _set(library, numbers, "Cast segments", {"speaker": _speaker_name(speaker), "review": "unreviewed"})
 
 
 def set_control(library: Library, numbers: Iterable[int], control: str) -> None:
     """How it is spoken, in place of the speaker's own description; "" for that one."""
-    _set(library, numbers, "Describe segments", {"control": " ".join(readable(control).split())[:500]})
+    _set(library, numbers, "Describe segments", {"control": _control_text(control)})
 
 
 def set_pause(library: Library, number: int, milliseconds: int | None) -> None:
     """Silence after a segment; None for the usual one."""
-    if milliseconds is not None and not 0 <= milliseconds <= 60_000:
-        raise BookError(f"A pause of {milliseconds} ms is not possible; choose 0 to 60000.")
-    _set(library, [number], "Change a pause", {"pause_ms": milliseconds})
+    _set(library, [number], "Change a pause", {"pause_ms": _possible_pause(milliseconds)})
 
 
 def set_note(library: Library, number: int, note: str) -> None:
@@ -133,6 +187,36 @@ def choose(library: Library, number: int, take: str) -> None:
     if not library.database.read("SELECT 1 FROM book_takes WHERE take = ? AND segment = ?", [take, number]):
         raise BookError("This take was not made for this segment.")
     _set(library, [number], "Choose a take", {"chosen": take})
+
+
+def _speaker_name(speaker: str) -> str:
+    return " ".join(readable(speaker).split())[:60]
+
+
+def _control_text(control: str) -> str:
+    return " ".join(readable(control).split())[:500]
+
+
+def _possible_pause(milliseconds: int | None) -> int | None:
+    if milliseconds is not None and not 0 <= milliseconds <= 60_000:
+        raise BookError(f"A pause of {milliseconds} ms is not possible; choose 0 to 60000.")
+    return milliseconds
+
+
+def approve(library: Library, number: int, take: str = "") -> None:
+    """This take (or the one that is heard now) is the one, and the segment is done: one step of undo.
+
+    A locked segment keeps its take. Raises BookError when there is no such take for the present words and voice.
+    """
+    segment = library.segment(number)
+    if segment.locked:
+        return set_review(library, [number], "approved")
+    book = library.book(library.project_of_segment(number))
+    current = book.current(segment)
+    take = take or (current.take if current else "")
+    if take not in {one.take for one in book.fitting(segment)}:
+        raise BookError(f"“{first_words(segment.text)}” has no such take for its present words and voice. Render it.")
+    _set(library, [number], "Approve", {"chosen": take, "review": "approved"})
 
 
 def _set(
@@ -161,8 +245,8 @@ def _following(chapter: Chapter, one: Segment) -> Segment | None:
 
 def _places_after(library: Library, one: Segment, count: int) -> list[float]:
     """Places between a segment and the next one."""
-    after = _following(library.chapter(one.chapter), one)
-    room = (after.place if after else one.place + 1) - one.place
+    after = library.place_after(one)
+    room = (one.place + 1 if after is None else after) - one.place
     return [one.place + room * step / (count + 1) for step in range(1, count + 1)]
 
 

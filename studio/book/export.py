@@ -11,7 +11,8 @@ from studio.book.errors import BookError
 from studio.book.library import Library
 from studio.book.project import Book, Chapter, Segment, pauses_after
 from studio.book.script import words_to_say
-from studio.delivery import BookInfo, Order, Progress, deliver
+from studio.book.word_times import Hear, find_times, times_of
+from studio.delivery import BookInfo, ExportCancelled, Order, Progress, deliver
 from studio.files import read_pcm
 from studio.layout import ChapterAudio, Piece
 from studio.provenance import facts_now
@@ -34,18 +35,22 @@ def export_project(
     session: str | None = None,
     progress: Progress = lambda share, stage, title: None,
     cancelled: Callable[[], bool] = lambda: False,
+    hear: Hear | None = None,
 ) -> dict[str, Any]:
     """Export a book; returns what :func:`studio.delivery.deliver` returns and ``incomplete`` and ``red`` besides.
 
     ``incomplete`` lists segments without a take for their present words; they are refused with a BookError unless
     ``allow_incomplete``: then the older take speaks, or nobody. ``red``: spoken segments whose take failed its checks.
+    ``hear`` listens to takes whose words have no times yet, for subtitles by word; those that have are used anyway.
     """
     book = library.book(project, session)
     open_segments = [one for one in book.spoken if book.state(one) in ("missing", "stale")]
     if open_segments and not allow_incomplete:
         raise BookError(_not_ready(book, open_segments))
     store = library.store
-    chapters = [made for chapter in book.chapters if (made := chapter_audio(book, chapter, store)).pieces]
+    if hear is not None and order.subtitles:
+        find_times(library, book, hear, lambda share: progress(share, "words", ""), _cancelling(cancelled))
+    chapters = [made for chapter in book.chapters if (made := chapter_audio(book, chapter, library)).pieces]
     current = [take for one in book.spoken if (take := book.current(one))]
     info = BookInfo(book.project.title, author or book.project.author, narrator, book.project.language, cover)
     facts = facts_now(models_of(store, (take.take for take in current)))
@@ -57,17 +62,24 @@ def export_project(
     }
 
 
-def chapter_audio(book: Book, chapter: Chapter, store: Store) -> ChapterAudio:
+def _cancelling(cancelled: Callable[[], bool]) -> Callable[[], None]:
+    def check() -> None:
+        if cancelled():
+            raise ExportCancelled("The export was cancelled. Nothing was written.")
+
+    return check
+
+
+def chapter_audio(book: Book, chapter: Chapter, library: Library) -> ChapterAudio:
     """A chapter's takes with their pauses. Segments without a take are left out."""
     pauses = pauses_after(chapter.segments, book.project.settings.pauses)
     pieces = []
     for one in chapter.spoken:
         take = book.current(one)
         if take is not None:
-            member = book.member(one.speaker)
-            voice = member.voice or member.reference or member.speaker
-            words = " ".join(words_to_say(one.text).split())
-            pieces.append(Piece(words, _loader(store, take.take), pauses.get(one.id, 0), voice, one.speaker))
+            text, times = words_to_say(one.text), times_of(library, take.take, one.text)
+            load = _loader(library.store, take.take)
+            pieces.append(Piece(text, load, pauses.get(one.id, 0), book.voice(one), one.speaker, times))
     return ChapterAudio(chapter.title or words_of_title(chapter), tuple(pieces), KINDS.get(chapter.kind, "chapter"))
 
 

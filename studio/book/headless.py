@@ -10,18 +10,25 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from studio.book.casting import cast_clip, cast_voice
 from studio.book.errors import BookError
 from studio.book.importing import read_book
 from studio.book.jobs import JobStatus, RenderQueue
 from studio.book.library import Library
+from studio.book.parcel import is_parcel, pack, unpack
 from studio.book.plan import Order
 from studio.book.project import Book, Chapter, Settings
 from studio.book.script import Limits
+from studio.layout import Word
 from studio.store import Store
 from studio.synthesizer import Synthesizer
+from studio.take_checks import Recogniser
+from studio.takes import EVERYONE
 from studio.voices import VoiceLibrary
-from voxcpm_core.errors import EngineError
+from voxcpm_core.audio import Audio
+from voxcpm_core.errors import AudioError, EngineError
 
 Say = Callable[[str], None]
 Result = tuple[dict[str, Any], int]
@@ -29,7 +36,9 @@ SAY_SECONDS = 2.0  # how often progress is told
 
 
 def import_book(options: argparse.Namespace, store: Store, say: Say) -> Result:
-    """Make a project from a file. Refused when the project is there already."""
+    """Make a project from a file, or take in a project's zip. Refused when the project is there already."""
+    if is_parcel(Path(options.book)):
+        return _take_in(options, store)
     settings = Settings(Limits(options.max_characters, options.max_seconds), seed=options.seed)
     settings.check()
     manuscript = read_book(options.book)
@@ -48,6 +57,24 @@ def import_book(options: argparse.Namespace, store: Store, say: Say) -> Result:
         "segments": len(book.spoken),
         "words": sum(chapter.words for chapter in book.chapters),
         "left_out": left_out,
+    }, 0
+
+
+def _take_in(options: argparse.Namespace, store: Store) -> Result:
+    library = Library(store)
+    if any(known.title == " ".join(options.project.split()) for known in library.projects()):
+        raise BookError(f"There is a book called “{options.project}” already. Choose another title with --project.")
+    book = library.book(unpack(library, Path(options.book), EVERYONE, options.project).id)
+    return {
+        "project": book.project.title,
+        "title": book.project.title,
+        "author": book.project.author,
+        "language": book.project.language,
+        "chapters": [_chapter_facts(chapter) for chapter in book.chapters],
+        "segments": len(book.spoken),
+        "words": sum(chapter.words for chapter in book.chapters),
+        "takes": sum(map(len, book.takes.values())),
+        "left_out": [],
     }, 0
 
 
@@ -70,7 +97,8 @@ def render_book(options: argparse.Namespace, store: Store, say: Say) -> Result:
     chapters = _chosen_chapters(library.book(project.id), options.chapter or [])
     order = Order(options.takes, options.retries, options.rows, chapters)
     order.check()
-    synthesizer = Synthesizer(store, lambda progress: load_model(options, progress), voices)
+    recognise = recogniser(options.recogniser, library.project(project.id).language) if options.recogniser else None
+    synthesizer = Synthesizer(store, lambda progress: load_model(options, progress), voices, recognise)
     queue = RenderQueue(library, synthesizer, only=project.id)
     try:
         synthesizer.load()
@@ -191,6 +219,9 @@ def export_book(options: argparse.Namespace, store: Store, say: Say) -> Result:
 
     library = Library(store)
     project = library.project_named(options.project)
+    if options.format == "project":
+        path = pack(library, project.id, Path(options.out))
+        return {"project": project.title, "files": [str(path)]}, 0
     order = Delivery(
         options.format, options.preset, options.whole, options.sample_rate, options.subtitles, options.sample
     )
@@ -213,11 +244,42 @@ def export_book(options: argparse.Namespace, store: Store, say: Say) -> Result:
         cover=cover,
         allow_incomplete=options.allow_incomplete,
         progress=progress,
+        hear=hearing(options.recogniser, project.language) if options.recogniser else None,
     )
     for name in result["report"]["failed"]:
         say(f"{name} does not pass its report. The report says which line, and what helps.")
     result["files"] = [str(path) for path in result["files"]]
     return result, 0
+
+
+def hearing(model: str, language: str = "") -> Callable[[Audio], list[Word]]:
+    """What listens to a take for its words and their times; ``model``: a Whisper size or a folder.
+
+    Raises UnsupportedError when that is not there.
+    """
+    from studio.transcription import prepare, transcribe
+
+    prepare(model)
+
+    def hear(audio: Audio) -> list[Word]:
+        return [(word.start, word.end, word.text) for word in transcribe(audio, model, language[:2]).words]
+
+    return hear
+
+
+def recogniser(model: str, language: str = "") -> Recogniser:
+    """What hears the words of a take for its checks; nothing where there is no speech. Raises as :func:`hearing`."""
+    from studio.transcription import prepare, transcribe
+
+    prepare(model)
+
+    def recognise(samples: np.ndarray, sample_rate: int) -> str:
+        try:
+            return transcribe(Audio(samples, sample_rate), model, language[:2]).text
+        except AudioError:
+            return ""
+
+    return recognise
 
 
 def _cover(path: str) -> bytes:

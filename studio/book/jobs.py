@@ -1,14 +1,15 @@
-"""Render jobs: a queue in the data folder, worked off by one thread of the program.
+"""Render jobs: a queue in the data folder, worked off by threads of the program.
 
 A job is an order and a state. What it still has to make is read off the book itself, so a program that was killed at
-any moment goes on with what is missing, and nothing that was kept is made twice.
+any moment goes on with what is missing, and nothing that was kept is made twice. Re-rolls do not wait for the book:
+they have a thread of their own, and what they ask of the model is spoken beside it.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -17,7 +18,7 @@ from studio.book.library import Library
 from studio.book.lock import RenderLock
 from studio.book.plan import Order, in_scope, needs
 from studio.book.project import Book
-from studio.book.rendering import Rendering, Tally
+from studio.book.rendering import Claims, Rendering, Tally
 from studio.book.speaking import adopt_finished
 from studio.database import StoreError
 from studio.synthesizer import Synthesizer
@@ -61,17 +62,20 @@ class RenderQueue:
         self._lock = RenderLock(library.store.data_dir / "render.lock")
         self._wake = threading.Condition()
         self._closing = False
-        self._running: tuple[int, Rendering] | None = None
+        self._running: dict[int, Rendering] = {}
+        self._claims = Claims()
         self._tallies: dict[int, Tally] = {}  # of the jobs that this program has worked on
         self._waits_for = ""
-        self._thread: threading.Thread | None = None
+        self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
         """Work off what is queued, beginning with what a run of before left unfinished."""
         with self._wake:
-            if self._thread is None and not self._closing:
-                self._thread = threading.Thread(target=self._work, name="render-queue", daemon=True)
-                self._thread.start()
+            if not self._threads and not self._closing:
+                for name, urgent in (("render-queue", False), ("render-rerolls", True)):
+                    thread = threading.Thread(target=self._work, args=(urgent,), name=name, daemon=True)
+                    self._threads.append(thread)
+                    thread.start()
 
     def submit(self, project: int, order: Order) -> int:
         """Queue a job; returns its number. Raises BookError for an order with nothing to do."""
@@ -112,9 +116,10 @@ class RenderQueue:
             raise BookError("There is no such render job any more.")
         return found[0]
 
-    def jobs(self, project: int) -> list[JobStatus]:
-        """The jobs of a book, the newest first."""
-        return self._jobs("project = ?", [project])
+    def jobs(self, project: int, states: Collection[State] = (), most: int = -1) -> list[JobStatus]:
+        """The jobs of a book, the newest first; ``states`` and ``most`` narrow them."""
+        wanted = f" AND state IN ({', '.join('?' * len(states))})" if states else ""
+        return self._jobs(f"project = ?{wanted}", [project, *states], most)
 
     def wait(self, job: int, timeout: float | None = None) -> JobStatus:
         """Until the job has ended or is paused, at most ``timeout`` seconds."""
@@ -132,11 +137,11 @@ class RenderQueue:
         with self._wake:
             self._closing = True
             self._wake.notify_all()
-            running = self._running
-        if running is not None:
-            running[1].stop()
-        if self._thread is not None:
-            self._thread.join()
+            running = list(self._running.values())
+        for rendering in running:
+            rendering.stop()
+        for thread in self._threads:
+            thread.join()
         self._lock.give_back()
 
     # ---- inside
@@ -147,10 +152,10 @@ class RenderQueue:
 
     def _tell_running(self, job: int, tell: Callable[[Rendering], None]) -> None:
         with self._wake:
-            running = self._running
+            rendering = self._running.get(job)
             self._wake.notify_all()
-        if running is not None and running[0] == job:
-            tell(running[1])
+        if rendering is not None:
+            tell(rendering)
 
     def _state(self, job: int) -> str:
         found = self._database.read("SELECT state FROM book_jobs WHERE id = ?", [job])
@@ -167,19 +172,20 @@ class RenderQueue:
         self._woken()
         return bool(changed)
 
-    def _jobs(self, condition: str, values: list) -> list[JobStatus]:
-        sql = f"SELECT id, project, wanted, state, message, created FROM book_jobs WHERE {condition} ORDER BY id DESC"
+    def _jobs(self, condition: str, values: list, most: int = -1) -> list[JobStatus]:
+        columns = "id, project, wanted, state, message, created"
+        sql = f"SELECT {columns} FROM book_jobs WHERE {condition} ORDER BY id DESC LIMIT ?"
         books: dict[int, Book] = {}
-        return [self._status(books, *row) for row in self._database.read(sql, values)]
+        return [self._status(books, *row) for row in self._database.read(sql, [*values, most])]
 
     def _status(
         self, books: dict[int, Book], job: int, project: int, wanted: str, state: State, message: str, created: str
     ) -> JobStatus:
         order = Order.from_json(wanted)
         with self._wake:
-            running = self._running
-        if running is not None and running[0] == job:
-            tally = running[1].tally
+            rendering = self._running.get(job)
+        if rendering is not None:
+            tally = rendering.tally
         else:
             tally = replace(self._tallies.get(job, Tally()), failures=self._failures(job))
             book = books[project] = books.get(project) or self._library.book(project)
@@ -193,12 +199,12 @@ class RenderQueue:
     def _failures(self, job: int) -> dict[int, str]:
         return dict(self._database.read("SELECT segment, message FROM book_failures WHERE job = ?", [job]))
 
-    # ---- the queue's thread
+    # ---- the queue's threads
 
-    def _work(self) -> None:
+    def _work(self, urgent: bool) -> None:
         while not self._closing:
             try:
-                job = self._next()
+                job = self._next(urgent)
                 if job is not None and self._may_begin():
                     self._run(*job)
                     continue
@@ -208,30 +214,37 @@ class RenderQueue:
                 if not self._closing:
                     self._wake.wait(IDLE_SECONDS)
 
-    def _next(self) -> tuple[int, int, Order] | None:
-        """The oldest job that is to be worked on."""
+    def _next(self, urgent: bool) -> tuple[int, int, Order] | None:
+        """The oldest job that is to be worked on, of re-rolls (``urgent``) or of the others."""
         sql = "SELECT id, project, wanted FROM book_jobs WHERE state IN ('queued', 'running')"
         if self._only is not None:
             sql += f" AND project = {int(self._only)}"
-        found = self._database.read(f"{sql} ORDER BY id LIMIT 1")
-        return None if not found else (found[0][0], found[0][1], Order.from_json(found[0][2]))
+        for job, project, wanted in self._database.read(f"{sql} ORDER BY id"):
+            order = Order.from_json(wanted)
+            if bool(order.goals) == urgent:
+                return job, project, order
+        return None
 
     def _may_begin(self) -> bool:
-        """Whether this program is the one that renders, and has a model."""
-        if not self._lock.take():
-            self._waits_for = "Another program renders in this data folder. This job begins when that one has ended."
-            return False
-        status = self._synthesizer.status
-        if status.state != "ready":
-            self._waits_for = status.message or "The model is still loading."
-            return False
-        self._waits_for = ""
+        """Whether this program is the one that renders, and has a model. What a crash left is taken in first."""
+        with self._wake:
+            if not self._lock.take():
+                self._waits_for = (
+                    "Another program renders in this data folder. This job begins when that one has ended."
+                )
+                return False
+            status = self._synthesizer.status
+            if status.state != "ready":
+                self._waits_for = status.message or "The model is still loading."
+                return False
+            self._waits_for = ""
+            if not self._running:
+                adopt_finished(self._library)
         return True
 
     def _run(self, job: int, project: int, order: Order) -> None:
         if not self._set_state(job, "running", of=("queued", "running")):
             return
-        adopt_finished(self._library)
         rendering = Rendering(
             self._library,
             self._synthesizer,
@@ -239,11 +252,12 @@ class RenderQueue:
             order,
             self._failures(job),
             lambda segment, message: self._note_failure(job, segment, message),
+            self._claims,
         )
         with self._wake:
             if self._closing:
                 return
-            self._running = (job, rendering)
+            self._running[job] = rendering
             self._tallies[job] = rendering.tally
         if self._state(job) != "running":  # paused or cancelled in this very moment
             rendering.pause()
@@ -257,7 +271,7 @@ class RenderQueue:
             self._set_state(job, "paused", of=("running",), message=_said(error))
         finally:
             with self._wake:
-                self._running = None
+                del self._running[job]
                 self._wake.notify_all()
 
     def _ended(self, job: int, rendering: Rendering) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Callable
 from typing import Any
 
 from studio.takes import utc_text
@@ -81,12 +82,18 @@ class Change:
             )
 
 
+NEXT = "SELECT id, label, inverse FROM book_changes WHERE project = ? AND undone = ? ORDER BY id DESC LIMIT 1"
+
+
+def next_label(read: Callable[[str, list], list[tuple]], project: int, redo: bool) -> str:
+    """The label of the edit that would be undone, or done again; "" for none."""
+    found = read(NEXT, [project, int(redo)])
+    return found[0][1] if found else ""
+
+
 def turn_back(db: sqlite3.Connection, project: int, redo: bool) -> str:
     """Undo the newest edit, or do the one undone last again. Returns its label, "" when there is none."""
-    found = db.execute(
-        "SELECT id, label, inverse FROM book_changes WHERE project = ? AND undone = ? ORDER BY id DESC LIMIT 1",
-        (project, int(redo)),
-    ).fetchone()
+    found = db.execute(NEXT, (project, int(redo))).fetchone()
     if found is None:
         return ""
     number, label, inverse = found

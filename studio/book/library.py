@@ -5,20 +5,22 @@ The edits themselves are functions of :mod:`studio.book.editing` and :mod:`studi
 
 from __future__ import annotations
 
+import itertools
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime, timedelta, timezone
 
 from studio.book import rows
 from studio.book.dictionary import Dictionary, Pronunciation
 from studio.book.errors import BookError
-from studio.book.journal import Change, turn_back
+from studio.book.journal import Change, next_label, turn_back
 from studio.book.manuscript import Manuscript, Section
 from studio.book.project import Book, BookTake, CastMember, Chapter, Project, Segment, Settings
 from studio.book.script import Limits, segment
 from studio.book.tables import migrate
 from studio.kept_clips import KeptClips
-from studio.store import Store
+from studio.store import UNDO_DAYS, Store
 from studio.takes import EVERYONE, readable, utc_text
 
 LONGEST_TITLE = 200
@@ -35,7 +37,9 @@ class Library:
         self.database = store.database
         self.clips = KeptClips(store.data_dir / "book-clips")  # what casts and anchors speak with; kept for good
         self.revision = 0  # grows with every edit; a render looks whether its plan still holds
+        self.takes_noted = 0  # grows with every take
         migrate(self.database)
+        self._delete_old()
 
     # ---- projects
 
@@ -51,11 +55,12 @@ class Library:
         settings = settings or Settings(seed=secrets.randbelow(2**32))
         settings.check()
         title = self._free_title(title or manuscript.title[:LONGEST_TITLE], session)
-        values = (title, manuscript.author, manuscript.language, source, session, utc_text(), settings.as_json())
+        texts = map(readable, (title, manuscript.author, manuscript.language, source, session, utc_text()))
+        values = (*texts, manuscript.all_words, settings.as_json())
         with self.database.changing("The book") as db:
             project = db.execute(
-                f"INSERT INTO book_projects ({rows.PROJECT.removeprefix('id, ')}) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                [readable(value) for value in values],
+                f"INSERT INTO book_projects ({rows.PROJECT.removeprefix('id, ')}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                values,
             ).lastrowid
             change = Change(db)  # never noted: there is nothing before it to go back to
             for place, section in enumerate(manuscript.sections, 1):
@@ -66,21 +71,32 @@ class Library:
         title = " ".join(readable(title).split())
         if not title or len(title) > LONGEST_TITLE:
             raise BookError(f"The title of a book has 1 to {LONGEST_TITLE} characters.")
-        if self.database.read("SELECT 1 FROM book_projects WHERE title = ? AND session = ?", [title, session]):
+        if self._is_taken(title, session):
             raise BookError(f"There is a book called “{title}” already. Choose another title, or delete that one.")
         return title
 
+    def _is_taken(self, title: str, session: str) -> bool:
+        sql = "SELECT 1 FROM book_projects WHERE title = ? AND session = ? AND deleted = ''"
+        return bool(self.database.read(sql, [title, session]))
+
+    def numbered_title(self, title: str, session: str) -> str:
+        """A title that no other book has: this one, or with a number behind it."""
+        title = " ".join(readable(title).split())[:LONGEST_TITLE] or "Book"
+        candidates = (f"{title[: LONGEST_TITLE - 6].rstrip()} ({number})" for number in itertools.count(2))
+        return next(name for name in itertools.chain([title], candidates) if not self._is_taken(name, session))
+
     def projects(self, session: str | None = None) -> list[Project]:
         """The newest first."""
-        where, values = ("", []) if session is None else ("WHERE session = ?", [session])
-        sql = f"SELECT {rows.PROJECT} FROM book_projects {where} ORDER BY id DESC"
+        where, values = ("", []) if session is None else (" AND session = ?", [session])
+        sql = f"SELECT {rows.PROJECT} FROM book_projects WHERE deleted = ''{where} ORDER BY id DESC"
         return [rows.project_of(row) for row in self.database.read(sql, values)]
 
     def project(self, project: int, session: str | None = None) -> Project:
-        """Raises BookError when there is none (or it is another session's)."""
-        found = self.database.read(f"SELECT {rows.PROJECT} FROM book_projects WHERE id = ?", [project])
-        if found and (session is None or found[0][5] == session):
-            return rows.project_of(found[0])
+        """Raises BookError when there is none (or it is another session's, or deleted)."""
+        sql = f"SELECT {rows.PROJECT} FROM book_projects WHERE id = ? AND deleted = ''"
+        found = [rows.project_of(row) for row in self.database.read(sql, [project])]
+        if found and session in (None, found[0].session):
+            return found[0]
         raise BookError("There is no such book in this studio. It may have been deleted.")
 
     def project_named(self, title: str, session: str | None = None) -> Project:
@@ -108,10 +124,37 @@ class Library:
             change.update("book_projects", {"id": project}, {"settings": settings.as_json()})
 
     def delete_project(self, project: int) -> None:
-        """The book goes; its takes stay in the history."""
+        """The book goes, for good after UNDO_DAYS; its takes stay in the history. Its render jobs are cancelled."""
         self.project(project)
         with self.database.changing("The deletion") as db:
-            db.execute("DELETE FROM book_projects WHERE id = ?", (project,))
+            db.execute("UPDATE book_projects SET deleted = ? WHERE id = ?", (utc_text(), project))
+            unfinished = "state IN ('queued', 'running', 'paused')"
+            db.execute(f"UPDATE book_jobs SET state = 'cancelled' WHERE project = ? AND {unfinished}", (project,))
+        self.revision += 1
+
+    def restore_project(self, project: int, session: str | None = None) -> Project:
+        """Bring a deleted book back; its title gets a number when another book has it now.
+
+        Raises BookError when it is gone for good or another session's.
+        """
+        found = self.database.read("SELECT session, title FROM book_projects WHERE id = ?", [project])
+        if found and session in (None, found[0][0]):
+            owner, title = found[0]
+            with self.database.changing("The undoing") as db:
+                is_deleted = db.execute(
+                    "SELECT 1 FROM book_projects WHERE id = ? AND deleted != ''", (project,)
+                ).fetchone()
+                if is_deleted:
+                    db.execute(
+                        "UPDATE book_projects SET deleted = '', title = ? WHERE id = ?",
+                        (self.numbered_title(title, owner), project),
+                    )
+        return self.project(project, session)
+
+    def _delete_old(self) -> None:
+        before = utc_text(datetime.now(timezone.utc) - timedelta(days=UNDO_DAYS))
+        with self.database.changing("The deletion") as db:
+            db.execute("DELETE FROM book_projects WHERE deleted != '' AND deleted < ?", (before,))
 
     # ---- reading
 
@@ -143,6 +186,16 @@ class Library:
 
     def project_of_segment(self, number: int) -> int:
         return self.chapter(self.segment(number).chapter).project
+
+    def place_after(self, one: Segment) -> float | None:
+        """Where the next segment of its chapter stands, spoken or not; None after the last one."""
+        sql = "SELECT min(place) FROM book_segments WHERE chapter = ? AND place > ?"
+        return self.database.read(sql, [one.chapter, one.place])[0][0]
+
+    def segment_of_take(self, take: str) -> int | None:
+        """The segment that a take was made for; None when it was made for none."""
+        found = self.database.read("SELECT segment FROM book_takes WHERE take = ?", [take])
+        return found[0][0] if found else None
 
     def _segments(self, condition: str, values: Sequence) -> list[Segment]:
         sql = f"SELECT {rows.SEGMENT} FROM book_segments WHERE {condition} ORDER BY chapter, place"
@@ -187,6 +240,17 @@ class Library:
     def redo(self, project: int) -> str:
         return self._turn_back(project, redo=True)
 
+    def undo_label(self, project: int) -> str:
+        """What :meth:`undo` would take back; "" for nothing."""
+        return next_label(self.database.read, project, redo=False)
+
+    def redo_label(self, project: int) -> str:
+        return next_label(self.database.read, project, redo=True)
+
+    def stamp(self) -> Hashable:
+        """Changes with every change of the data folder's books and takes, also one of another program; cheap to ask."""
+        return self.database.read("SELECT total_changes(), data_version FROM pragma_data_version")[0]
+
     def _turn_back(self, project: int, redo: bool) -> str:
         with self.database.changing("The undoing") as db:
             label = turn_back(db, project, redo)
@@ -202,8 +266,8 @@ class Library:
             if not db.execute("SELECT 1 FROM book_segments WHERE id = ?", (take.segment,)).fetchone():
                 return  # deleted while it was being spoken; the take is in the history
             added = db.execute(
-                "INSERT OR IGNORE INTO book_takes VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (take.take, take.segment, take.key, take.number, take.verdict, take.seconds, take.reason),
+                f"INSERT OR IGNORE INTO book_takes ({rows.TAKE}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                rows.take_row(take),
             ).rowcount
             chosen = db.execute(
                 "SELECT key, verdict FROM book_takes JOIN book_segments ON chosen = take WHERE book_segments.id = ?",
@@ -214,11 +278,12 @@ class Library:
                 db.execute(
                     "UPDATE book_segments SET chosen = ?, review = 'unreviewed' WHERE id = ?", (take.take, take.segment)
                 )
+        self.takes_noted += 1
 
     def projects_using_voice(self, voice: str) -> list[str]:
         """Titles of the books that a saved voice is cast in."""
         sql = """SELECT DISTINCT title FROM book_projects JOIN book_cast ON project = id
-            WHERE voice = ? ORDER BY title"""
+            WHERE voice = ? AND deleted = '' ORDER BY title"""
         return [title for (title,) in self.database.read(sql, [voice])]
 
 

@@ -70,6 +70,11 @@ class Manuscript:
     def words(self) -> int:
         return sum(section.words for section in self.sections)
 
+    @property
+    def all_words(self) -> int:
+        """Words of the file, spoken or not."""
+        return sum(section.all_words for section in self.sections)
+
     def left_out(self) -> list[tuple[str, str, int]]:
         """What is off: (section title, kind, words), the blocks of a spoken section by their kind."""
         found: list[tuple[str, str, int]] = []

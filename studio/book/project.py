@@ -82,6 +82,7 @@ class Project:
     source: str = ""  # name of the file it was made from
     session: str = "local"  # whose it is
     created: str = ""
+    words_in: int = 0  # of the file it was made from, also those that are not spoken; 0: not known
     settings: Settings = Settings()
 
 
@@ -169,6 +170,9 @@ class BookTake:
     verdict: str = "ok"  # "ok" | "warn" | "fail"
     seconds: float = 0.0
     reason: str = ""
+    loudness: float | None = None  # LUFS; None for silence, and for takes of before this was kept
+    likeness: float | None = None  # to the voice it is to have, 0..1; None: not compared
+    faults: tuple[dict[str, Any], ...] = ()  # its checks that are not "ok" (studio.checks.Check.from_dict)
 
 
 @dataclass(frozen=True)
@@ -189,6 +193,11 @@ class Book:
     def member(self, speaker: str) -> CastMember:
         """A speaker nobody was cast for speaks with the narrator's voice."""
         return self.cast.get(speaker) or self.cast.get(NARRATOR) or CastMember(NARRATOR)
+
+    def voice(self, segment: Segment) -> str:
+        """What names the voice that speaks a segment: all its takes have one level."""
+        member = self.member(segment.speaker)
+        return member.voice or member.reference or member.speaker
 
     def say(self, segment: Segment) -> str:
         """The words that are sent to the model."""

@@ -23,6 +23,39 @@ SAME_FAILURES = 5  # in a row, with one and the same sentence: then it is not ab
 LOOK_SECONDS = 0.2  # how often a running job looks whether it is to pause
 
 
+class Claims:
+    """Segments that are being spoken, whichever job asked: two jobs that run at once never make the same one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._claimed: set[int] = set()
+        self._given_back: dict[int, int] = {}  # segment -> which return it was
+        self._returns = 0
+
+    def mark(self) -> int:
+        """This moment, for :meth:`take`."""
+        with self._lock:
+            return self._returns
+
+    def take(self, segment: int, planned: int) -> bool:
+        """Whether it is the caller's now: not while it is another's, nor after another made it since the plan."""
+        with self._lock:
+            free = segment not in self._claimed and self._given_back.get(segment, 0) <= planned
+            if free:
+                self._claimed.add(segment)
+            return free
+
+    def give_back(self, segment: int) -> None:
+        with self._lock:
+            self._returns += 1
+            self._given_back[segment] = self._returns
+            self._claimed.discard(segment)
+
+    def all(self) -> set[int]:
+        with self._lock:
+            return set(self._claimed)
+
+
 @dataclass
 class Tally:
     """How far and how fast a job is. Seconds are of audio unless they say otherwise."""
@@ -61,12 +94,15 @@ class Rendering:
         order: Order,
         failures: dict[int, str] | None = None,
         failed: Callable[[int, str], None] = lambda segment, message: None,
+        claims: Claims | None = None,
     ) -> None:
         self._library, self._synthesizer = library, synthesizer
+        self._claims = claims or Claims()
+        self._planned = 0
         self._project, self._order, self._failed = project, order, failed
         self._speaker = SegmentSpeaker(library, synthesizer)
         self._anchors: dict[tuple[str, int], Anchor] = {}
-        self._looked: dict[tuple[str, int], int] = {}  # how many takes there were when an anchor was looked for in vain
+        self._looked: dict[tuple[str, int], int] = {}  # Library.takes_noted when an anchor was looked for in vain
         self._flying: dict[Future[Outcome], Need] = {}
         self._last_failures: list[str] = []
         self._may_begin: int | None = None
@@ -80,18 +116,26 @@ class Rendering:
         ``most``: begin no more than so many segments and return; for machines that lend a GPU for moments only.
         """
         self._may_begin = most
+        try:
+            self._work()
+        finally:  # a book that was deleted meanwhile ends the work in the middle
+            for need in self._flying.values():
+                self._claims.give_back(need.segment.id)
+
+    def _work(self) -> None:
         with ThreadPoolExecutor(self._order.rows, thread_name_prefix="book-row") as rows:
             began = time.monotonic()
             while not self._halt.is_set():
-                revision = self._library.revision
+                revision, self._planned = self._library.revision, self._claims.mark()
                 book = self._library.book(self._project)
                 waiting = self._plan(book)
-                if not waiting and not self._flying:
+                if not self.tally.left and not self._flying:
                     break
+                elsewhere = self.tally.left - len(waiting) - len(self._flying)  # another job makes them now
                 while not self._halt.is_set() and revision == self._library.revision:
                     if waiting and not self._is_full() and self._begin(rows, book, waiting):
                         continue
-                    if self._land(began) and not waiting:
+                    if (self._land(began) or elsewhere) and not waiting:
                         break  # what landed may have to be made once more
             while self._flying:
                 self._land(began)
@@ -108,12 +152,12 @@ class Rendering:
     # ---- what to do next
 
     def _plan(self, book: Book) -> list[Need]:
-        flying = {need.segment.id for need in self._flying.values()}
         missing = needs(book, self._order, self.tally.failures)
         self.tally.total = len(in_scope(book, self._order))
         self.tally.left = len(missing)
         self.tally.seconds_left = sum(need.estimate * need.count for need in missing)
-        return [need for need in missing if need.segment.id not in flying]
+        claimed = self._claims.all()
+        return [need for need in missing if need.segment.id not in claimed]
 
     def _is_full(self) -> bool:
         return sum(need.count for need in self._flying.values()) >= self._order.rows
@@ -131,6 +175,8 @@ class Rendering:
             if carriers.get(member.speaker, need) is not need:
                 continue
             waiting.remove(need)
+            if not self._claims.take(need.segment.id, self._planned):
+                return True  # another job was quicker; the next plan tells what is still missing
             future = rows.submit(self._speaker.speak, book, need, anchors[member.speaker])
             self._flying[future] = need
             if self._may_begin is not None:
@@ -142,7 +188,8 @@ class Rendering:
 
     def _carrier(self, book: Book, member: CastMember, waiting: list[Need]) -> Need | None:
         """The need whose take is to be this voice's anchor; None while it is being spoken."""
-        if any(book.member(need.segment.speaker).speaker == member.speaker for need in self._flying.values()):
+        claimed = self._claims.all()
+        if any(book.member(one.speaker).speaker == member.speaker for one in book.spoken if one.id in claimed):
             return None
         chosen = anchor_segment(book, member.speaker, [need.segment for need in waiting])
         return next((need for need in waiting if chosen is not None and need.segment.id == chosen.id), None)
@@ -151,9 +198,12 @@ class Rendering:
 
     def _land(self, began: float) -> bool:
         """Wait a moment for segments that are being spoken, and count those that are done; whether there were any."""
+        if not self._flying:
+            self._halt.wait(LOOK_SECONDS)
         done, _ = wait(self._flying, LOOK_SECONDS, FIRST_COMPLETED)
         for future in done:
             need = self._flying.pop(future)
+            self._claims.give_back(need.segment.id)
             self._count(need, future.result())
         self.tally.working_seconds = time.monotonic() - began
         return bool(done)
@@ -189,8 +239,9 @@ class Rendering:
         if not has_own_voice(member):
             return None
         place = (member.speaker, member.round)
-        if place not in self._anchors and self._looked.get(place) != self.tally.takes_made:
-            self._looked[place] = self.tally.takes_made
+        noted = self._library.takes_noted
+        if place not in self._anchors and self._looked.get(place) != noted:
+            self._looked[place] = noted
             found = self._kept_anchor(member) or self._new_anchor(member)
             if found is not None:
                 self._anchors[place] = found
@@ -218,4 +269,4 @@ class Rendering:
         values = (self._project, member.speaker, member.round, take.take, clip, store.take(take.take).spoken_text)
         with self._library.database.changing("The anchor") as db:
             db.execute("INSERT OR IGNORE INTO book_anchors VALUES (?, ?, ?, ?, ?, ?)", values)
-        return Anchor(clip, values[-1])
+        return self._kept_anchor(member)  # another job may have been quicker

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from studio.book.project import BookTake, CastMember, Chapter, Project, Segment, Settings
 
-PROJECT = "id, title, author, language, source, session, created, settings"
+PROJECT = "id, title, author, language, source, session, created, words_in, settings"
 CHAPTER = "id, project, place, title, kind, is_on"
 SEGMENT = "id, chapter, place, text, kind, is_on, paragraph, speaker, control, pause_ms, locked, note, review, chosen"
 MEMBER = "speaker, voice, reference, transcript, control, round"
-TAKE = "take, segment, key, number, verdict, seconds, reason"
+TAKE = "take, segment, key, number, verdict, seconds, reason, loudness, likeness, faults"
 
 
 def project_of(row: tuple) -> Project:
@@ -32,7 +33,13 @@ def member_of(row: tuple) -> CastMember:
 
 
 def take_of(row: tuple) -> BookTake:
-    return BookTake(*row)
+    return BookTake(*row[:-1], faults=tuple(json.loads(row[-1])))
+
+
+def take_row(take: BookTake) -> tuple:
+    """In the order of :data:`TAKE`."""
+    values = {**vars(take), "faults": json.dumps(take.faults, ensure_ascii=False)}
+    return tuple(values[name] for name in TAKE.split(", "))
 
 
 def segment_row(

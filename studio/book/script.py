@@ -13,6 +13,7 @@ import bisect
 import itertools
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from studio.book import sentences
 from studio.book.errors import BookError
@@ -21,6 +22,7 @@ from studio.book.manuscript import is_unspaced
 LATIN_SECONDS = 1 / 15  # per character, calm reading; as measured on audiobooks: about 150 words a minute
 HAN_SECONDS = 1 / 4.3
 LONGEST_PAUSE_MS = 60_000
+REMEMBERED = 8192  # texts: a review asks the same of every segment at each press of a key
 
 _B = r"\s{0,3}"  # blanks within a tag; bounded, so that no text makes the search slow
 _TAG = re.compile(
@@ -135,16 +137,19 @@ def pause_of_tags(text: str) -> int | None:
     return min(sum(found), LONGEST_PAUSE_MS) if found else None
 
 
+@lru_cache(maxsize=REMEMBERED)
 def words_to_say(text: str) -> str:
     """A segment's text without its tags."""
     return " ".join(_TAG.sub(" ", text).split())
 
 
+@lru_cache(maxsize=REMEMBERED)
 def is_spoken(text: str) -> bool:
     """Whether there is anything to say: a letter or a digit beside the tags."""
     return any(char.isalnum() for char in _TAG.sub(" ", text))
 
 
+@lru_cache(maxsize=REMEMBERED)
 def estimated_seconds(text: str) -> float:
     """How long calm reading takes."""
     return sum(map(_char_seconds, words_to_say(text)))

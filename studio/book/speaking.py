@@ -7,7 +7,9 @@ import logging
 import secrets
 from dataclasses import dataclass, field, replace
 
+from studio.book import likeness
 from studio.book.library import Library
+from studio.book.likeness import VoiceLikeness
 from studio.book.plan import Need
 from studio.book.project import Book, BookTake, CastMember
 from studio.checks import Check, worst
@@ -48,6 +50,7 @@ class SegmentSpeaker:
 
     def __init__(self, library: Library, synthesizer: Synthesizer) -> None:
         self._library, self._synthesizer = library, synthesizer
+        self._likeness = VoiceLikeness(library.store)
         self._jobs: dict[int, str] = {}  # segment -> job of the synthesizer
         self._stopped = False
 
@@ -68,7 +71,7 @@ class SegmentSpeaker:
                     if self._stopped:
                         self._synthesizer.stop(event.job_id)
                 elif isinstance(event, Finished):
-                    self._finished(outcome, event, seeds)
+                    self._finished(outcome, event)
             note_ended(self._library, group)
         except VoxCPMError as error:
             outcome.failure = outcome.failure or str(error)
@@ -83,7 +86,7 @@ class SegmentSpeaker:
         for job in list(self._jobs.values()):
             self._synthesizer.stop(job)
 
-    def _finished(self, outcome: Outcome, event: Finished, seeds: list[int]) -> None:
+    def _finished(self, outcome: Outcome, event: Finished) -> None:
         record = event.record
         if record.ended_by not in COMPLETE:
             outcome.cancelled = outcome.cancelled or record.ended_by == "cancelled"
@@ -91,7 +94,8 @@ class SegmentSpeaker:
         elif not record.file_name:
             outcome.failure, outcome.disk = record.message, True
         else:
-            take = book_take(record, outcome.need.segment.id, outcome.need.key, outcome.need.first + event.row)
+            number = outcome.need.first + event.row
+            take = book_take(record, outcome.need.segment.id, outcome.need.key, number, self._likeness.of(record))
             self._library.add_take(take)
             outcome.takes.append(take)
 
@@ -126,14 +130,28 @@ class SegmentSpeaker:
         return True
 
 
-def book_take(record: TakeRecord, segment: int, key: str, number: int) -> BookTake:
-    """A stored take as the book knows it, with the sentence that says what is wrong with it."""
+def book_take(record: TakeRecord, segment: int, key: str, number: int, alike: float | None = None) -> BookTake:
+    """A stored take as the book knows it, with what is wrong with it; ``alike``: its likeness to its voice."""
     checks = [Check.from_dict(check) for check in record.checks]
-    verdict = record.verdict or worst(checks)
-    if not checks and record.ended_by != "stop":
+    if alike is not None:
+        checks.append(likeness.check(alike))
+    verdict = worst(checks)
+    if not record.checks and record.ended_by != "stop":
         verdict = "fail"
     reason = " ".join(check.advice for check in checks if check.verdict == verdict) if verdict != "ok" else ""
-    return BookTake(record.id, segment, key, number, verdict, record.seconds, reason or record.message)
+    faults = tuple(check.as_dict() for check in checks if check.verdict != "ok")
+    return BookTake(
+        record.id,
+        segment,
+        key,
+        number,
+        verdict,
+        record.seconds,
+        reason or record.message,
+        record.loudness,
+        alike,
+        faults,
+    )
 
 
 # --------------------------------------------------------------------------- what a crash must not lose
@@ -154,12 +172,13 @@ def note_ended(library: Library, group: str) -> None:
 def adopt_finished(library: Library) -> int:
     """After a crash: takes that were stored but not yet noted in their book. Returns how many there were."""
     adopted = 0
+    alike = VoiceLikeness(library.store)
     for group, segment, key, noted in library.database.read("SELECT grouping, segment, key, seeds FROM book_running"):
         facts = json.loads(noted)
         for record in library.store.select("grouping = ?", [group], None):
             if record.ended_by in COMPLETE and record.seed in facts["seeds"]:
                 number = facts["first"] + facts["seeds"].index(record.seed)
-                library.add_take(book_take(record, segment, key, number))
+                library.add_take(book_take(record, segment, key, number, alike.of(record)))
                 adopted += 1
         note_ended(library, group)
     if adopted:

@@ -140,11 +140,40 @@ def _book_jobs(db: sqlite3.Connection) -> None:
     )
 
 
+def _take_measures(db: sqlite3.Connection) -> None:
+    """What a take is judged by beside its neighbours, kept with it so that a whole book is judged in one look."""
+    db.execute("ALTER TABLE book_takes ADD COLUMN loudness REAL")
+    db.execute("ALTER TABLE book_takes ADD COLUMN likeness REAL")
+    db.execute("ALTER TABLE book_takes ADD COLUMN faults TEXT NOT NULL DEFAULT '[]'")
+    db.execute(
+        """UPDATE book_takes SET
+            loudness = (SELECT json_extract(recipe, '$.loudness') FROM takes WHERE id = take),
+            faults = coalesce((SELECT json_group_array(json(value)) FROM takes, json_each(recipe, '$.checks')
+                WHERE takes.id = take AND json_extract(value, '$.verdict') != 'ok'), '[]')"""
+    )
+
+
+def _kept_books(db: sqlite3.Connection) -> None:
+    """A deleted book can be brought back for a while ("" for what is there); how many words its file had."""
+    db.execute("ALTER TABLE book_projects ADD COLUMN deleted TEXT NOT NULL DEFAULT ''")
+    db.execute("ALTER TABLE book_projects ADD COLUMN words_in INTEGER NOT NULL DEFAULT 0")
+    db.execute("DROP INDEX book_projects_by_title")
+    db.execute("CREATE UNIQUE INDEX book_projects_by_title ON book_projects (session, title) WHERE deleted = ''")
+
+
+def _heard_words(db: sqlite3.Connection) -> None:
+    """What a recogniser heard in a take, as JSON: [[start, end, word], ...] in seconds."""
+    db.execute("CREATE TABLE book_heard (take TEXT PRIMARY KEY, heard TEXT NOT NULL)")
+
+
 MIGRATIONS: list[tuple[str, Callable[[sqlite3.Connection], None]]] = [
     ("books", _books),
     ("book takes", _book_takes),
     ("book changes", _book_changes),
     ("book jobs", _book_jobs),
+    ("book take measures", _take_measures),
+    ("kept books", _kept_books),
+    ("heard words", _heard_words),
 ]
 
 

@@ -40,12 +40,18 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--data-dir", help="folder for takes (default: the system's place for user data)")
     parser.add_argument("--lora", help="an adapter to put on the model: folder or file")
     parser.add_argument(
+        "--adapters",
+        default=os.environ.get("VOXCPM_ADAPTERS"),
+        help="a folder of adapters to choose from in the page, beside <data folder>/adapters",
+    )
+    parser.add_argument(
         "--local-files-only", action="store_true", help="use what is on this machine, never ask the hub"
     )
     parser.add_argument(
         "--recogniser",
         default=os.environ.get("VOXCPM_RECOGNISER", ""),
-        help="what writes down clips: a Whisper size or a folder (default: base; needs faster-whisper)",
+        help="a Whisper size or a folder: what writes down clips (default: base) and, when given here, checks the "
+        "words of every take; needs faster-whisper",
     )
     parser.add_argument(
         "--multi-user",
@@ -185,14 +191,14 @@ def is_shared(options: argparse.Namespace) -> bool:
     return options.multi_user or bool(os.environ.get("SPACE_ID")) or not is_local(options.host)
 
 
-def open_page(options: argparse.Namespace, synthesizer: Any, store: Any) -> tuple[Any, str]:
-    """The page, served on a thread of its own, and its address. Raises OSError when it cannot listen."""
+def open_page(options: argparse.Namespace, synthesizer: Any, store: Any) -> tuple[Any, Any, str]:
+    """The page, served on a thread of its own, its objects, and its address. Raises OSError when it cannot listen."""
     with without_unusable_proxies():
         from studio.ui.page import build_page, launch
 
         page, context = build_page(synthesizer, store, shared=is_shared(options), recogniser=options.recogniser)
         address = launch(page, context, host=options.host, port=options.port, open_browser=options.open)
-    return page, address
+    return page, context, address
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -202,6 +208,8 @@ def main(arguments: list[str] | None = None) -> int:
     # Threads that wait give the core back soon: spinning, they hold up the page and the encoder on small machines.
     # Read once, when torch is imported: before the studio is.
     os.environ.setdefault("GOMP_SPINCOUNT", "2000")
+    from studio.adapters import AdapterShelf
+    from studio.hearing import word_check
     from studio.store import Store, StoreError
     from studio.synthesizer import Synthesizer
 
@@ -216,14 +224,18 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     prepare_environment(store.data_dir)
     put_ffmpeg_on_path(store.data_dir / "bin")
-    synthesizer = Synthesizer(store, model_loader(options))
+    folders = [store.data_dir / "adapters", *([Path(options.adapters).expanduser()] if options.adapters else [])]
+    shelf = AdapterShelf(*folders, started=options.lora)
+    recognise = word_check(options.recogniser)
+    synthesizer = Synthesizer(store, model_loader(options), recognise=recognise, adapters=shelf)
     try:
-        page, address = open_page(options, synthesizer, store)
+        page, context, address = open_page(options, synthesizer, store)
     except OSError as error:
         log.error("The studio cannot listen on %s:%s (%s). Choose another --port.", options.host, options.port, error)
         return 1
     asked_to_end = ended_by_signal()
     synthesizer.load()
+    context.books.start()
     if not is_local(options.host):
         log.warning(OPEN_WARNING, options.host)
     log.info("VoxCPM Studio is at %s", address)
@@ -236,6 +248,7 @@ def main(arguments: list[str] | None = None) -> int:
     finally:
         from studio.ui.page import close
 
+        context.books.close()  # before what it speaks with
         synthesizer.close()  # before the page: the listeners of running takes bring them home
         close(page)
         store.close()

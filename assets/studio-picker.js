@@ -170,10 +170,10 @@
   });
   /* One run per click: until the server has answered, another click is not passed on. */
   window.addEventListener("click", (event) => {
-    const button = event.target.closest?.(".vx-run, .vx-others, .vx-same, .vx-around"), picker = button && shownPicker();
+    const button = event.target.closest?.(".vx-run, .vx-others, .vx-same, .vx-around, .vx-offer button"), picker = button && shownPicker();
     if (!picker) return;
-    const known = memory(picker);
-    if (button.disabled || performance.now() - known.clicked < 3000) {
+    const known = memory(picker), busy = ["waiting", ...MAKING].includes(known.state);
+    if (button.disabled || busy || performance.now() - known.clicked < 3000) {
       event.stopImmediatePropagation();
       event.preventDefault();
     } else {

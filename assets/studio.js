@@ -1,4 +1,4 @@
-/* What the page does without the server: one transport for all takes, the live bar, keys, language and theme.
+/* What the page does without the server: one transport for all takes, keys, language and theme.
    Takes are [data-take] elements written by studio/ui/markup.py. The sound belongs to this script, not to an element of the
    page, so lists may be rewritten while something plays. */
 (() => {
@@ -7,7 +7,7 @@
     get(key) { try { return localStorage.getItem(key); } catch { return null; } },
     set(key, value) { try { localStorage.setItem(key, value); } catch { /* private window: forget it */ } },
   };
-  const $ = (selector, root = document) => root.querySelector(selector);
+  const $ = (selector, root = document) => root?.querySelector(selector) ?? null;
   const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
 
   /* Language: gradio reads navigator.language once at start, the server reads the cookie. */
@@ -25,6 +25,27 @@
     location.reload();
   }
 
+  /* For every event gradio's script walks the page's components until it has found the one that the event belongs to; for
+     every component it asks all events. On a page of this size that takes longer than all the rest of opening it. Two
+     things about the description of the events help: what follows another event (`.then`) belongs to no component, so it
+     has none to look for; and objects that are not plain ones are read as they are, not through proxies. */
+  let config;
+  class Event {}
+  class Events extends Array {}
+  Object.defineProperty(window, "gradio_config", {
+    configurable: true,
+    get: () => config,
+    set(value) {
+      config = value;
+      if (!Array.isArray(value?.dependencies)) return;
+      for (const event of value.dependencies) {
+        if (event.trigger_after != null) event.targets = [];
+        Object.setPrototypeOf(event, Event.prototype);
+      }
+      Object.setPrototypeOf(value.dependencies, Events.prototype);
+    },
+  });
+
   /* Theme: the visitor's choice wins over the system's. */
   function applyTheme() {
     const theme = store.get("vx_theme");
@@ -37,15 +58,11 @@
 
   /* Transport */
   let player = null; // { id, audio } of a stored take
-  const live = { active: false, take: "" }; // the stream of the running or last generation
-  const liveAudio = () => $("#vx-live audio");
-  const liveRuns = () => live.active && liveAudio();
 
   const pausers = []; // of sound that the rooms' own scripts play
   function pauseRooms() { for (const pause of pausers) pause(); }
   function pauseAll() {
     player?.audio.pause();
-    liveAudio()?.pause();
     pauseRooms();
   }
   function load(element) {
@@ -82,32 +99,14 @@
     return audio;
   }
   function toggle(element) {
-    if (liveRuns() && live.take === element.dataset.take) return toggleLive();
     const audio = load(element);
     if (!audio.paused) return audio.pause();
-    endLive();
     pauseRooms();
     audio.play().catch(() => {});
-    schedule();
-  }
-  function toggleLive() {
-    const audio = liveAudio();
-    if (!audio) return;
-    if (!audio.paused) return audio.pause();
-    player?.audio.pause();
-    pauseRooms();
-    audio.play().catch(() => {});
-    schedule();
-  }
-  function endLive() {
-    if (!live.active) return;
-    live.active = false;
-    liveAudio()?.pause();
     schedule();
   }
   function seek(element, fraction) {
     const wasPlaying = position(element).playing;
-    endLive();
     pauseRooms();
     const audio = load(element);
     audio.currentTime = Math.min(Math.max(fraction, 0), 1) * Number(element.dataset.seconds);
@@ -116,7 +115,7 @@
   }
   function position(element) {
     const id = element.dataset.take;
-    const audio = liveRuns() && live.take === id ? liveAudio() : player?.id === id ? player.audio : null;
+    const audio = player?.id === id ? player.audio : null;
     if (!audio) return { active: false, playing: false, time: 0 };
     return { active: true, playing: !audio.paused && !audio.ended, time: audio.currentTime };
   }
@@ -133,7 +132,7 @@
     requestAnimationFrame(() => { scheduled = false; draw(); });
   }
   function draw() {
-    let moving = drawLive();
+    let moving = false;
     for (const element of $$("[data-take][data-src]")) {
       const at = position(element);
       const total = Number(element.dataset.seconds);
@@ -159,29 +158,6 @@
     icon.classList.toggle("ic-play", !playing);
     button.setAttribute("aria-pressed", String(playing));
   }
-  function drawLive() {
-    const bar = $(".vx-live"), status = $(".vx-status");
-    if (!bar || !status) return false;
-    const running = ["starting", "speaking", "stopping"].includes(status.dataset.state);
-    const audio = liveAudio();
-    const made = Number(status.dataset.seconds), heard = live.active && audio ? audio.currentTime : 0;
-    if (!running && live.active && (!audio || audio.ended || heard >= made - 0.05)) live.active = false;
-    const onCard = live.take && $(`.vx-take[data-take="${live.take}"]`);
-    bar.hidden = !(running || (live.active && !onCard));
-    if (bar.hidden) return live.active;
-    const total = Math.max(made, running ? Number(status.dataset.expected) : 0, 0.1);
-    drawLane($("canvas", bar), levelsOf(status), made / total, Math.min(heard, made) / total);
-    $(".vx-lane-live", bar).setAttribute("aria-valuenow", Math.round((100 * made) / total));
-    setText($(".vx-clock", bar), `${clock(Math.min(heard, made))} / ${clock(made)}`);
-    setIcon($(".vx-play", bar), Boolean(audio && !audio.paused && !audio.ended));
-    return true;
-  }
-  const known = { text: "", levels: [] };
-  function levelsOf(status) {
-    const text = status.dataset.levels || "";
-    if (known.text !== text) Object.assign(known, { text, levels: text.split(",").map(Number) });
-    return known.levels;
-  }
   /* One bar per 3 px: the loudest level that falls into it; what was heard in full colour. */
   function drawLane(canvas, levels, made, heard) {
     const scale = window.devicePixelRatio || 1, width = canvas.clientWidth, height = canvas.clientHeight;
@@ -204,29 +180,15 @@
     }
   }
 
-  /* What the server wrote: follow the run, tell screen readers, put times into the visitor's own zone. */
-  let lastState = "", announcer = null;
+  /* What the server wrote: put times into the visitor's own zone, name the keys as they are called here. */
+  let announcer = null;
   function follow() {
-    const status = $(".vx-status");
-    if (status && status.dataset.state !== lastState) {
-      lastState = status.dataset.state;
-      clicked = -Infinity; // the server has answered, and its answer switched the buttons
-      if (lastState === "starting") startLive();
-      announce($(".vx-state", status)?.innerText || "");
-    }
-    if (status) live.take = status.dataset.take || "";
     for (const time of $$("time[datetime]:not([data-local])")) {
       time.dataset.local = "1";
       time.textContent = new Date(time.dateTime).toLocaleString(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short" });
     }
     if (/Mac|iPhone|iPad/.test(navigator.platform)) for (const key of $$('kbd[data-key="mod"]')) setText(key, "\u2318");
     schedule();
-  }
-  function startLive() {
-    player?.audio.pause();
-    pauseRooms();
-    Object.assign(live, { active: true, take: "" });
-    if (innerWidth <= 760) $(".vx-stage")?.scrollIntoView({ block: "start", behavior: "smooth" }); // it is below the fold there
   }
   function announce(text) {
     if (!announcer) {
@@ -241,7 +203,6 @@
   /* Clicks and keys */
   const actions = {
     play: (button) => toggle(button.closest("[data-take]")),
-    live: toggleLive,
     theme: switchTheme,
     language: (button) => setLanguage(button.dataset.to),
     copy(button) {
@@ -252,20 +213,9 @@
       }, () => {});
     },
   };
-  /* One run per click: until the server has switched the buttons off, a second click is not passed on. */
-  let clicked = -Infinity;
-  window.addEventListener("click", (event) => {
-    if (!event.target.closest?.("#vx-generate, #vx-reroll")) return;
-    if ($("#vx-generate")?.disabled || performance.now() - clicked < 3000) {
-      event.stopImmediatePropagation();
-      event.preventDefault();
-    } else clicked = performance.now();
-  }, true);
   document.addEventListener("click", (event) => {
     const button = event.target.closest("[data-act]");
     if (button && actions[button.dataset.act]) return actions[button.dataset.act](button);
-    if (event.target.closest("#vx-generate, #vx-reroll")) return pauseAll();
-    if (event.target.closest("#vx-stop")) return liveAudio()?.pause();
     const surface = event.target.closest(".vx-seek");
     if (!surface?.closest("[data-take]")) return; // a lane whose take is still being made
     const box = $(".vx-span", surface).getBoundingClientRect();

@@ -28,7 +28,7 @@ def main() -> None:
     queue.start()
     for project in library.projects():
         for status in queue.jobs(project.id):
-            print(queue.wait(status.id).state, len(model.requests))
+            queue.wait(status.id)
     queue.close()
 
 

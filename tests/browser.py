@@ -30,6 +30,8 @@ FLAGS = [
     "--disable-sync",
     "--no-first-run",
 ]
+PICKER = "#vx-tts-picker"  # of the text-to-speech tab
+FIRST_LANE = "#vx-tts-slot-1 .vx-slot-facts"
 PATIENCE = 30_000  # milliseconds that a busy machine may need for a step
 
 
@@ -62,6 +64,7 @@ def running_studio(
     model: SpiedModel | None = None,
     load: Callable[[Any], Any] | None = None,
     shared: bool = False,
+    recogniser: str = "",
 ) -> Iterator[Studio]:
     """A studio in this process on a free port. ``load`` replaces the loader; otherwise ``model`` is there at once."""
     from studio.ui.page import build_page, launch
@@ -70,7 +73,7 @@ def running_studio(
     store = Store(folder)
     synthesizer = Synthesizer(store, load or (lambda progress: model))
     synthesizer.load()
-    page, context = build_page(synthesizer, store, shared=shared)
+    page, context = build_page(synthesizer, store, shared=shared, recogniser=recogniser)
     url = launch(page, context, port=free_port())
     try:
         yield Studio(url, model, store, synthesizer)
@@ -141,9 +144,9 @@ def speak(page: Page, text: str, seed: int | str | None = None) -> str:
 
 
 def next_take(page: Page, before: str) -> str:
-    """Wait until another take than ``before`` is shown; returns its id."""
+    """Wait until another take than ``before`` is in the first lane, and the run is over; returns its id."""
     page.wait_for_function(
-        "(before) => { const take = document.querySelector('.vx-take'); return take && take.dataset.take !== before; }",
+        f"(before) => ![undefined, '', before].includes(document.querySelector('{FIRST_LANE}')?.dataset.take)",
         arg=before,
     )
     page.wait_for_selector("#vx-generate:not([disabled])")
@@ -151,16 +154,20 @@ def next_take(page: Page, before: str) -> str:
 
 
 def shown_take(page: Page) -> str:
-    return page.evaluate("document.querySelector('.vx-take')?.dataset.take ?? ''")
+    return page.evaluate(f"document.querySelector('{FIRST_LANE}')?.dataset.take ?? ''")
 
 
 def state(page: Page) -> str:
-    return page.get_attribute(".vx-status", "data-state") or ""
+    return page.get_attribute(f"{PICKER} .vx-picker-state", "data-state") or ""
 
 
 def wait_for_state(page: Page, *states: str) -> None:
-    wanted = ", ".join(f'.vx-status[data-state="{name}"]' for name in states)
-    page.wait_for_selector(wanted)
+    page.wait_for_selector(", ".join(f'{PICKER} .vx-picker-state[data-state="{name}"]' for name in states))
+
+
+def seconds_made(page: Page, seconds: float) -> None:
+    """Wait until the first lane has so much sound, of a take that is being made."""
+    page.wait_for_function(f"document.querySelector('{FIRST_LANE}').dataset.seconds > {seconds}")
 
 
 class StreamRecorder:

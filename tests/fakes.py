@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import queue
 import random
 import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
-from voxcpm_core import SpeechRequest, SpokenText, Take
+from voxcpm_core import LoRAError, SpeechRequest, SpokenText, Take
 from voxcpm_core.text import prepare_text
 
 
@@ -69,6 +71,18 @@ class SineModel:
         hertz = self.frequency or 110.0 * 2 ** (np.random.default_rng(seed).integers(0, 37) / 12)
         time_axis = np.arange(first * self.patch_samples, patches * self.patch_samples) / self.sample_rate
         return (0.3 * np.sin(2 * np.pi * hertz * time_axis)).astype(np.float32)
+
+    def lora_of(self, request: SpeechRequest) -> dict | None:
+        """Adapters change no tone. A file that begins with "for X" was made for the model X."""
+        if request.lora is None:
+            return {"strength": 1.0, **self.lora} if self.lora and self.lora["enabled"] else None
+        if not request.lora or not request.lora_strength:
+            return None
+        data = Path(request.lora, "lora_weights.safetensors").read_bytes()
+        if data.startswith(b"for "):
+            raise LoRAError("model.layers.0.lora_A (no such layer)", data[4:].decode())
+        digest = hashlib.sha256(data).hexdigest()[:16]
+        return {"path": str(request.lora), "hash": digest, "strength": request.lora_strength}
 
     def is_too_long(self, take: Take, request: SpeechRequest) -> bool:
         return take.patches > 6 * len(take.spoken.text) and take.seconds > 2

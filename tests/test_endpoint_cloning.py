@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from gradio_client import Client, handle_file
 
+from studio.export_takes import marked_wav
 from tests import clips
 from tests.browser import SpiedModel, Studio, running_studio
 from voxcpm_core.audio import content_hash, load_audio, write_wav
@@ -20,7 +21,11 @@ WORDS = clips.TEXT
 
 @pytest.fixture(scope="module")
 def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
-    with running_studio(tmp_path_factory.mktemp("cloning"), SpiedModel()) as studio:
+    folder = tmp_path_factory.mktemp("cloning")
+    for name, weights in (("anna", b"weights"), ("old", b"for VoxCPM1.5")):
+        (folder / "adapters" / name).mkdir(parents=True)
+        (folder / "adapters" / name / "lora_weights.safetensors").write_bytes(weights)
+    with running_studio(folder, SpiedModel()) as studio:
         yield studio
 
 
@@ -61,7 +66,7 @@ def test_both_modes_clone_from_an_upload(studio: Studio, client: Client, clip: P
     record = studio.store.take(take["take_id"])
     assert (record.reference_hash, record.prompt_hash, record.control) == (expected, "", "slowly")
     assert studio.model.requests[-1].prompt_text is None, "controllable cloning sends no words"
-    assert Path(take["file"]).read_bytes() == studio.store.audio_path(record.id).read_bytes()
+    assert Path(take["file"]).read_bytes() == marked_wav(studio.store, record)
     assert any("Consent" in note for note in record.notes)
     takes = clone(client, mode="ultimate", audio=handle_file(clip), transcript=WORDS, takes=2, both=True)
     assert [take["seed"] for take in takes] == [5, 6]
@@ -79,6 +84,18 @@ def test_a_saved_voice_speaks_with_its_own_words(studio: Studio, client: Client)
     unasked = studio.synthesizer.voices.save_clip(clips.clip("clean"), "Unasked", "local")
     with pytest.raises(Exception, match="without consent"):
         clone(client, voice=unasked.id, consent=False)
+
+
+def test_an_adapter_speaks_alone_or_with_a_clip(studio: Studio, client: Client, clip: Path) -> None:
+    assert client.predict(api_name="/adapters") == ["anna", "old"]
+    (take,) = clone(client, adapter="anna", control="slowly")
+    record = studio.store.take(take["take_id"])
+    assert (record.lora_name, record.lora_strength, record.mode) == ("anna", 1.0, "design")
+    (take,) = clone(client, adapter="anna", adapter_strength=0.5, audio=handle_file(clip))
+    record = studio.store.take(take["take_id"])
+    assert (record.lora_name, record.lora_strength, record.mode) == ("anna", 0.5, "reference")
+    (take,) = clone(client, audio=handle_file(clip))
+    assert studio.store.take(take["take_id"]).lora_name == "" and studio.model.requests[-1].lora is None
 
 
 @pytest.mark.parametrize(
@@ -100,6 +117,11 @@ def test_a_saved_voice_speaks_with_its_own_words(studio: Studio, client: Client)
         ({"cfg_value": 9}, "cfg_value is 1 to 5, not 9"),
         ({"inference_timesteps": 1}, "inference_timesteps"),
         ({"both": "no"}, "both is true or false"),
+        ({"adapter": "../anna"}, "no adapter"),
+        ({"adapter": "old"}, "“old” was made for VoxCPM1.5 and does not fit VoxCPM2"),
+        ({"adapter": 5}, "the name of an adapter"),
+        ({"adapter": "anna", "adapter_strength": 9}, "strength of an adapter"),
+        ({"audio": None, "adapter": "anna", "adapter_strength": 0}, "either a clip"),
     ],
 )
 def test_wrong_values_are_refused_with_a_sentence(
@@ -127,7 +149,7 @@ def answered(studio: Studio, endpoint: str, audio: Any) -> str:
     """What the server sends for a call that no client has prepared: "" when it takes none."""
     values = [audio, ""]
     if endpoint == "clone":
-        values = ["controllable", "Words.", audio, "", "", "", 1, 5, None, None, True, False]
+        values = ["controllable", "Words.", audio, "", "", "", 1, 5, None, None, True, False, "", 1.0]
     base = f"{studio.url.rstrip('/')}/gradio_api/call/{endpoint}"
     answer = httpx.post(base, json={"data": values}, timeout=60)
     if answer.status_code != 200:
@@ -163,7 +185,7 @@ def test_the_endpoints_are_documented(client: Client) -> None:
     names = [parameter["parameter_name"] for parameter in endpoints["/clone"]["parameters"]]
     assert names == [
         *("mode", "text", "audio", "voice", "transcript", "control", "takes", "seed", "cfg_value"),
-        *("inference_timesteps", "consent", "both"),
+        *("inference_timesteps", "consent", "both", "adapter", "adapter_strength"),
     ]
     names = [parameter["parameter_name"] for parameter in endpoints["/check_reference"]["parameters"]]
     assert names == ["audio", "transcript"]

@@ -11,6 +11,7 @@ import pytest
 from gradio_client import Client
 
 from app import is_shared, parse_arguments
+from studio.export_takes import marked_wav
 from tests.browser import Studio, running_studio
 
 pytestmark = pytest.mark.browser
@@ -38,7 +39,7 @@ def test_a_take_becomes_a_voice_that_speaks_and_is_replayed(studio: Studio, clie
     assert (recipe["voice"], recipe["mode"]) == (voice["id"], "reference")
     result, audio = client.predict(take_id=recipe["id"], api_name="/replay")
     assert result["identical"] is True and result["reasons"] == []
-    assert Path(audio).read_bytes() == studio.store.audio_path(recipe["id"]).read_bytes()
+    assert Path(audio).read_bytes() == marked_wav(studio.store, studio.store.take(result["take_id"]))
     assert studio.store.take(result["take_id"]).replay_of == recipe["id"]
     studio.store.clips.path(recipe["reference_hash"]).unlink()
     before = studio.store.count()

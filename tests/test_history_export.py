@@ -10,12 +10,16 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from studio.export_takes import COLUMNS, MOST_TAKES, export_takes
+from studio.export_takes import COLUMNS, MOST_TAKES, export_takes, marked_wav
+from studio.files import read_pcm
+from studio.provenance import read_comment, was_made_here
 from studio.reviews import Reviews
 from studio.store import Store, StoreError
 from studio.takes import TakeRecord
+from tests.recordings import ffprobe
 from tests.records import TONE, make_record
 
 
@@ -40,7 +44,7 @@ def test_a_zip_holds_sound_table_and_recipes(store: Store, tmp_path: Path) -> No
     assert list((tmp_path / "out").iterdir()) == [path]
     with zipfile.ZipFile(path) as archive:
         name = f"takes/Good-morning-世界_seed7_{first.id}.wav"
-        assert archive.read(name) == store.audio_path(first.id).read_bytes()
+        assert archive.read(name) == marked_wav(store, first)
         rows, recipes = table(archive), json.loads(archive.read("recipes.json"))
         assert len(archive.namelist()) == 4
     assert list(rows[0]) == list(COLUMNS)
@@ -51,6 +55,22 @@ def test_a_zip_holds_sound_table_and_recipes(store: Store, tmp_path: Path) -> No
     assert [TakeRecord.from_recipe(recipe, note="nice" if recipe["seed"] == 7 else "") for recipe in recipes] == [
         store.take(first.id), second,
     ]  # fmt: skip
+
+
+def test_what_leaves_the_studio_says_that_it_is_made_by_a_machine(store: Store, tmp_path: Path) -> None:
+    take = store.save_take(make_record(spoken_text="Good morning, 世界!", model_id="/models/openbmb__VoxCPM2"), TONE)
+    path = tmp_path / "take.wav"
+    path.write_bytes(marked_wav(store, take))
+    tags = ffprobe(path)["format"]["tags"]
+    assert tags["title"] == "Good morning, 世界!" and tags["date"] == take.created[:10]
+    facts = read_comment(tags["comment"])
+    assert (facts.models, facts.created) == (("openbmb__VoxCPM2",), take.created)
+    assert np.array_equal(read_pcm(path)[0], read_pcm(store.audio_path(take.id))[0])
+    answer = was_made_here(path, store)
+    assert {check["name"] for check in answer["checks"] if check["status"] == "found"} >= {"tags", "take"}
+    store.audio_path(take.id).write_bytes(b"damaged")
+    with pytest.raises(StoreError, match="is damaged"):
+        marked_wav(store, take)
 
 
 def test_every_column_is_a_field() -> None:

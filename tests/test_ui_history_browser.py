@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
+from studio.export_takes import marked_wav
 from studio.takes import TakeRecord
 from tests.browser import Studio, chromium, open_tab, opened, running_studio
 from tests.fakes import SpeechRequest
@@ -176,7 +177,7 @@ def test_the_ticked_takes_come_as_a_zip(studio: Studio, browser: Browser, tmp_pa
         rows = list(csv.DictReader(io.StringIO(archive.read("recipes.csv").decode("utf-8-sig"))))
         assert {row["id"] for row in rows} == {takes[0].id, takes[2].id}
         for row in rows:
-            assert archive.read(row["file"]) == studio.store.audio_path(row["id"]).read_bytes()
+            assert archive.read(row["file"]) == marked_wav(studio.store, studio.store.take(row["id"]))
             assert row["seed"] in ("0", "2") and "Carry me" in row["spoken_text"]
 
 

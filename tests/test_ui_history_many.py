@@ -93,7 +93,6 @@ def test_five_thousand_takes_stay_quick(folder: Path) -> None:
         slower = contention()
         logger.info("%.1f programs per core", slower)
         logger.info("opened in %.2f s; %s", min(openings), {name: round(value, 3) for name, value in seconds.items()})
-        # 2 s is the aim and is missed: on two cores without a graphics card words are there after 3 s and the model's
-        # card after 4, with two takes as with 5,000.
-        assert min(openings) < 8.0 * slower, openings
+        # benchmarks/page_opening.py says where the time goes; the number of takes has no part in it.
+        assert min(openings) < 5.0 * slower, openings
         assert max(seconds.values()) < 0.3 * slower, seconds

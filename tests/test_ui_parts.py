@@ -6,6 +6,7 @@ import io
 import re
 import string
 import wave
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -23,15 +24,18 @@ from studio.hosts import OnlyThisMachine
 from studio.store import Store, StoreError
 from studio.synthesizer import Synthesizer
 from studio.takes import TakeRecord
-from studio.ui import i18n, look, markup, take_markup
+from studio.ui import i18n, look, markup, picker_markup, take_markup, text_aids
 from studio.ui.context import Context
 from studio.ui.endpoint import tts_function
 from studio.ui.history import HistoryHandlers
 from studio.ui.media import Media, file_name, join_wavs, levels, outline, thinned
+from studio.ui.picker import PickerHandlers
+from studio.ui.picker_takes import facts_of
 from studio.ui.settings import SettingError, Settings, default_settings, parse_seed, remember, remembered, summary
 from studio.ui.takes_list import TakesHandlers
-from studio.ui.tts import Shown, TTSHandlers
+from studio.ui.tts import TTSHandlers
 from tests.fakes import Defaults, SineModel, SpeechRequest
+from tests.picker import FakePage
 from voxcpm_core.audio import wav_bytes
 from voxcpm_core.text import prepare_text
 
@@ -81,18 +85,9 @@ def test_every_word_has_both_languages_and_the_same_places_to_fill() -> None:
 
 def test_every_word_is_used_and_every_used_word_exists() -> None:
     source = "\n".join(path.read_text(encoding="utf-8") for path in UI.glob("*.py") if path.name != "i18n.py")
-    built = ("state_", "take_empty_", "voices_empty_", "end_", "sample_", "check_", "filter_", "verdict_", "page_")
-    built += ("made_in_", "voice_source_", "reason_", "ref_", "cloning_about_", "cloning_source_", "cloning_card_")
-    built += ("cloning_words_",)  # all of these: made of a prefix and a value
-    modes = ("controllable", "ultimate", "undo", "remove", "transcribe")  # of cloning_<name>
+    built = tuple(re.findall(r"""f["'](\w+_)\{""", source))  # made of a prefix and a value
     for key in i18n.WORDS:
-        assert (
-            f'"{key}"' in source
-            or f"'{key}'" in source
-            or key.startswith(built)
-            or key.endswith("_info")
-            or key.removeprefix("cloning_") in modes
-        ), key
+        assert f'"{key}"' in source or f"'{key}'" in source or key.startswith(built) or key.endswith("_info"), key
     for key in re.findall(r'(?:say\(\w+, |label\()"(\w+)"', source):
         assert key in i18n.WORDS, key
 
@@ -180,7 +175,7 @@ def test_attributes_and_texts_are_escaped() -> None:
     status = ModelStatus(state="failed", message=hostile)
     ready = ModelStatus(state="ready", name=hostile, generation=hostile, notice=hostile)
     pieces = [
-        markup.preview(spoken, "en"),
+        text_aids.preview(spoken, "en"),
         markup.preview_message(hostile, "en"),
         markup.model_card(status, "en"),
         markup.model_card(ready, "en"),
@@ -194,7 +189,7 @@ def test_attributes_and_texts_are_escaped() -> None:
 def test_a_hostile_take_stays_text(context: Context) -> None:
     record = take(context, '"><img src=x onerror=alert(1)>')
     for piece in (
-        take_markup.take_card(record, context.media, "en"),
+        facts_of(record, context, "en"),
         take_markup.lanes([record], context.media, "en", ""),
     ):
         assert "<img src=x" not in piece and "&lt;img src=x" in piece
@@ -206,7 +201,7 @@ STATES = "idle waiting unsaved starting speaking stopping stop limit cancelled e
 @pytest.mark.parametrize("state", STATES)
 def test_every_state_has_a_shape_and_a_word_in_both_languages(state: str) -> None:
     for language in ("en", "zh"):
-        line = markup.status_line(state, language, Progress(0, 3, 0.48, 0.5), seed=9)
+        line = picker_markup.facts_running(state, language, Progress(0, 3, 0.48, 0.5), seed=9)
         assert f"ic-{markup.STATE_ICONS[state]}" in line and i18n.say(language, f"state_{state}") in line
     shapes = [markup.STATE_ICONS[name] for name in ("stop", "limit", "cancelled", "error")]
     assert len(set(shapes)) == 4
@@ -240,10 +235,10 @@ def test_an_end_that_is_not_the_models_own_is_explained(context, ended_by, file_
 
 
 def test_the_preview_tells_the_literal_brackets() -> None:
-    shown = markup.preview(prepare_text("(1996) was warm."), "en")
+    shown = text_aids.preview(prepare_text("(1996) was warm."), "en")
     assert "1996, was warm." in shown and "<li>" in shown
-    assert "Very short" in markup.preview(prepare_text("Hi"), "en")
-    assert "45 seconds" in markup.preview(prepare_text("A long sentence goes on. " * 60), "en")
+    assert "Very short" in text_aids.preview(prepare_text("Hi"), "en")
+    assert "45 seconds" in text_aids.preview(prepare_text("A long sentence goes on. " * 60), "en")
 
 
 def test_lengths_are_estimated_by_script() -> None:
@@ -355,41 +350,37 @@ def test_a_list_that_cannot_be_read_is_a_sentence(context: Context) -> None:
 # ---- the tab's events
 
 
-def asked(
-    handlers: TTSHandlers, text: str = "Words.", seed: str = "3", control: str = "", ticket: str = ""
-) -> list[Shown]:
-    return list(handlers.speak(text, control, 2.0, 10, 1.0, False, seed, None, ticket, "", asking()))
+def asked(context: Context, text: str = "Words.", seed: str = "3", control: str = "") -> FakePage:
+    """The page after a click on Generate in the text-to-speech tab."""
+    page = FakePage(PickerHandlers(context, "tts"))
+    wish = TTSHandlers(context).wish
+    page.take_in(page.handlers.wait(page.request))
+    make = partial(wish, text, control, "", 1, 2.0, 10, 1.0, False, seed)
+    for message in page.handlers.run("new", make, page.takes, None, False, page.ticket, None, page.request):
+        page.take_in(message)
+    return page
 
 
 def test_a_text_beyond_all_takes_is_refused_before_any_work(context: Context, monkeypatch) -> None:
-    handlers = TTSHandlers(context)
+    form = TTSHandlers(context).form
     monkeypatch.setattr(context.synthesizer, "preview", lambda *_: pytest.fail("it was computed"))
-    assert "too long for one take: split it" in handlers.preview("a" * 20_001, "", False, asking())
-    assert "20,001" in asked(handlers, "a" * 20_001)[-1].notice
-    assert "too long" in asked(handlers, "a", control="b" * 20_000)[-1].notice
+    assert "too long for one take: split it" in form.preview("a" * 20_001, "", False, asking())
+    assert "20,001" in asked(context, "a" * 20_001).notice
+    assert "too long" in asked(context, "a", control="b" * 20_000).notice
     monkeypatch.undo()
-    assert "20000 characters" in handlers.preview("a " * 9_999 + "aa", "", False, asking())
+    assert "20000 characters" in form.preview("a " * 9_999 + "aa", "", False, asking())
 
 
 def test_a_seed_of_thousands_of_digits_is_refused_and_not_remembered(context: Context) -> None:
-    handlers = TTSHandlers(context)
-    assert "is not a seed" in asked(handlers, seed="7" * 5000)[-1].notice
-    kept, panel, _ = handlers.settings_changed({}, 2.0, 10, 1.0, False, "7" * 5000, asking())
-    assert kept["sine"]["seed"] == "" and len(panel["label"]) < 100
-    old = {"sine": {"seed": "7" * 5000, "inference_timesteps": float("nan"), "cfg_value": 10**400}}
+    form = TTSHandlers(context).form
+    assert "is not a seed" in asked(context, seed="7" * 5000).notice
+    kept, panel, _ = form.changed({}, 1, 2.0, 10, 1.0, False, "7" * 5000, asking())
+    assert kept["sine"]["seed"] == "" and len(panel["label"]) < 100 and kept["takes"] == 1
+    old = {"sine": {"seed": "7" * 5000, "inference_timesteps": float("nan"), "cfg_value": 10**400}, "takes": 99}
     assert remembered(old, context.synthesizer.status) == Settings(5.0, 10, 1.0, False, "")
-    assert handlers.arrive(old, asking())[10] == ""
-    assert handlers.settings_changed({}, None, 10, 1.0, False, "", asking())[0] == gr.skip()
-
-
-def test_a_run_is_withdrawn_before_its_turn(context: Context) -> None:
-    handlers = TTSHandlers(context)
-    waiting = handlers.wait(asking())
-    assert "Waiting" in waiting.status and not waiting.generate["interactive"] and waiting.stop["interactive"]
-    stopped = handlers.stop(waiting.job, asking())
-    assert "Idle" in stopped.status and stopped.generate["interactive"] and stopped.job is None
-    assert "Done" in asked(handlers, ticket=handlers.wait(asking()).ticket)[-1].status and context.store.count() == 1
-    assert asked(handlers, ticket=waiting.ticket) == [Shown()] and context.store.count() == 1
+    assert form.restored(old, asking())[4] == "" and form.restored(old, asking()).takes == 1
+    assert form.restored({**old, "takes": 2}, asking()).takes == 2
+    assert form.changed({}, 1, None, 10, 1.0, False, "", asking())[0] == gr.skip()
 
 
 def test_a_take_that_was_not_saved_is_not_done(context: Context, monkeypatch) -> None:
@@ -397,14 +388,14 @@ def test_a_take_that_was_not_saved_is_not_done(context: Context, monkeypatch) ->
         raise StoreError("The take could not be saved (no space).")
 
     monkeypatch.setattr(context.store, "save_take", full)
-    end = asked(TTSHandlers(context))[-1]
-    assert "Not saved" in end.status and "Done" not in end.status and "no space" in end.notice
+    end = asked(context)
+    assert "Not saved" in end.status and "Done" not in end.status and "no space" in end.facts[0]
 
 
 def test_lone_surrogates_never_get_to_a_take(context: Context) -> None:
     record = take(context, "Half \ud83d a pair.")
     assert record.file_name and "Half" in record.spoken_text and record.recipe()["typed_text"] == "Half  a pair."
-    assert "Half" in TTSHandlers(context).preview("Half \ud83d", "\udc00calm", False, asking())
+    assert "Half" in TTSHandlers(context).form.preview("Half \ud83d", "\udc00calm", False, asking())
 
 
 # ---- the endpoint
@@ -464,11 +455,10 @@ def test_a_page_for_this_machine_answers_to_its_names_only(host: str, status: in
 def test_every_token_that_is_used_is_defined_for_light_and_dark() -> None:
     css = look.gathered("css")
     light, dark = css.split(":root {")[1].split("}")[0], css.split(".dark {")[1].split("}")[0]
-    sizes = {"radius", "small", "text", "title", "gap", "page"}
+    sizes = set(re.findall(r"--vx-([\w-]+): \d+px", css))  # the same in both
     used = set(re.findall(r"var\(--vx-([\w-]+)\)", css)) | set(look.TOKENS.values())
     for token in used:
-        assert f"--vx-{token}:" in light, token
-        assert token in sizes or f"--vx-{token}:" in dark, token
+        assert token in sizes or (f"--vx-{token}:" in light and f"--vx-{token}:" in dark), token
     rules = css.split("/* Icons")[1].split("/* The frame */")[1]
     assert not re.findall(r"#[0-9a-fA-F]{3,8}\b(?=[;, )])", re.sub(r"#000", "", rules)), "a colour that is not a token"
 
@@ -478,7 +468,8 @@ def test_every_icon_that_is_used_is_drawn() -> None:
     source = "\n".join(path.read_text(encoding="utf-8") for path in UI.glob("*.py"))
     names = set(re.findall(r'icon\("(\w+)"\)', source)) | set(markup.STATE_ICONS.values()) | {"info", "pause"}
     for name in names:
-        assert f".ic-{name}" in css and f"--ic-{name}:" in css, name
+        drawn = re.search(rf"\.ic-{name}\b[^{{]*{{ --ic: var\((--ic-[\w-]+)\)", css)
+        assert drawn and f"{drawn[1]}:" in css, name
     for name in re.findall(r"ib-(\w+)", source):
         assert f".ib-{name}" in css, name
 

@@ -13,6 +13,7 @@ import pytest
 from gradio_client import Client
 from playwright.sync_api import Browser, Page
 
+from studio.export_takes import marked_wav
 from studio.loudness import loudness
 from tests.browser import SpiedModel, Studio, chromium, opened, running_studio, wav_samples
 from tests.picker import design, facts, fill, finish, lane, picker_state, playing, takes, to_tab, wait_for
@@ -61,7 +62,7 @@ def test_three_players_fill_and_the_playing_one_is_not_disturbed(studio: Studio,
         page.click("#vx-design-generate")
         page.wait_for_function("document.querySelector('#vx-design-live-1 audio')?.currentTime > 0.3")
         page.wait_for_function(
-            "[...document.querySelectorAll('.vx-slot-facts')]"
+            "[...document.querySelectorAll('#vx-design-picker .vx-slot-facts')]"
             ".every((f) => f.dataset.state === 'speaking' && f.dataset.seconds > 0.5)"
         )
         assert studio.model.last.takes == [None] * 3, "the takes were over before anything was heard"
@@ -101,7 +102,9 @@ def test_another_lane_can_be_switched_to_while_it_fills(studio: Studio, browser:
         page.click(lane(3, ".vx-play"))  # finished: the file plays, and the stream of the other lane is silent
         page.wait_for_function("parseFloat(document.querySelector('#vx-design-slot-3 .vx-playhead').style.left) > 1")
         assert playing(page) == [False, False, True]
-        assert page.evaluate("[...document.querySelectorAll('.vx-slot-live audio')].every((audio) => audio.paused)")
+        assert page.evaluate(
+            "[...document.querySelectorAll('#vx-design-picker .vx-slot-live audio')].every((audio) => audio.paused)"
+        )
 
 
 def test_each_take_is_itself_alone_and_keys_pick(studio: Studio, browser: Browser) -> None:
@@ -119,12 +122,12 @@ def test_each_take_is_itself_alone_and_keys_pick(studio: Studio, browser: Browse
         page.focus("#vx-design-text textarea")
         page.keyboard.press("3")  # a letter of the text
         assert page.input_value("#vx-design-text textarea").endswith("3")
-        assert page.locator(".vx-slot.is-picked").count() == 0
+        assert page.locator("#vx-design-picker .vx-slot.is-picked").count() == 0
         page.click("#vx-design-picker .vx-picker-state")
         page.evaluate("document.activeElement.blur()")
         page.keyboard.press("2")
         page.wait_for_selector("#vx-design-slot-2.is-picked >> text=Picked")
-        assert "221" in page.inner_text(".vx-pickline") and studio.store.take(made[1].id).picked
+        assert "221" in page.inner_text("#vx-design-picker .vx-pickline") and studio.store.take(made[1].id).picked
         page.keyboard.press("Space")
         page.wait_for_function("document.querySelector('#vx-design-slot-2 .ic-pause')")
         page.keyboard.press("Space")
@@ -224,12 +227,14 @@ def test_blind_hides_what_it_is_until_one_is_picked(studio: Studio, browser: Bro
         design(page, "Which is it?", seed=4_000_000_010)
         lanes = page.inner_html("#vx-design-picker")
         assert (
-            "40000000" not in lanes and lanes.count("seed hidden") == 3 and not page.is_visible(".vx-slot .vx-download")
+            "40000000" not in lanes
+            and lanes.count("seed hidden") == 3
+            and not page.is_visible("#vx-design-picker .vx-slot .vx-download")
         )
         page.evaluate("document.activeElement.blur()")
         page.keyboard.press("1")
         page.wait_for_selector("#vx-design-slot-1.is-picked")
-        page.wait_for_selector(".vx-slot .vx-download")
+        page.wait_for_selector("#vx-design-picker .vx-slot .vx-download")
         shown = [int(re.search(r"40000000\d\d", page.inner_text(lane(k)))[0]) for k in (1, 2, 3)]
         assert shown == [record.seed for record in takes(studio, page)]
         assert sorted(shown) == [4_000_000_010, 4_000_000_011, 4_000_000_012]
@@ -257,7 +262,7 @@ def test_a_take_is_starred_noted_and_becomes_a_voice(studio: Studio, browser: Br
         page.click(lane(2, ".vx-pick"))
         page.fill("#vx-design-voice-name textarea, #vx-design-voice-name input", name)
         page.click("#vx-design-voice-save")
-        page.wait_for_selector(f".vx-picker-notice >> text={name}")
+        page.wait_for_selector(f"#vx-design-picker .vx-picker-notice >> text={name}")
     [voice] = [v for v in Client(studio.url, verbose=False).predict(api_name="/voices") if v["name"] == name]
     assert voice["seed"] == 241 and voice["description"] == "A calm woman"
     assert voice["transcript"] == "Keep this voice for every later text."
@@ -267,12 +272,12 @@ def test_the_file_of_a_lane_is_the_stored_one(studio: Studio, browser: Browser, 
     with opened(browser, studio.url) as page:
         to_tab(page)
         design(page, "Download me.", seed=250, takes=1)
-        assert page.locator(".vx-slot:not([hidden])").count() == 1
+        assert page.locator("#vx-design-picker .vx-slot:not([hidden])").count() == 1
         with page.expect_download() as started:
             page.click(lane(1, ".vx-download"))
         started.value.save_as(tmp_path / "take.wav")
         [record] = takes(studio, page)
-    assert (tmp_path / "take.wav").read_bytes() == studio.store.audio_path(record.id).read_bytes()
+    assert (tmp_path / "take.wav").read_bytes() == marked_wav(studio.store, record)
 
 
 def test_a_click_on_the_picture_jumps_and_space_pauses_there(studio: Studio, browser: Browser) -> None:
@@ -301,10 +306,10 @@ def test_the_lanes_are_there_again_after_a_reload(studio: Studio, browser: Brows
         page.reload()
         to_tab(page)
         page.wait_for_selector("#vx-design-slot-2.is-picked")
-        assert facts(page, "take") == before and "291" in page.inner_text(".vx-pickline")
+        assert facts(page, "take") == before and "291" in page.inner_text("#vx-design-picker .vx-pickline")
         page.evaluate("document.activeElement.blur()")
         page.keyboard.press("r")
-        gone = "(take) => !document.querySelector(`.vx-slot-facts[data-take='${take}']`)"
+        gone = "(take) => !document.querySelector(`#vx-design-picker .vx-slot-facts[data-take='${take}']`)"
         page.wait_for_function(gone, arg=before[0])
         finish(page)
         again = takes(studio, page)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -100,6 +101,39 @@ def test_consent_stays_with_what_is_spoken_in_a_cloned_voice(library: VoiceLibra
     library.delete(cloned.id)
     voice = library.save_from_take(spoken.id, "And again", "local")
     assert (voice.source, voice.consent) == ("take", True)
+
+
+def test_consent_that_was_given_for_a_clip_goes_with_its_take(library: VoiceLibrary, store: Store) -> None:
+    """A take cloned from a clip that was never saved: what was said then is not asked for again."""
+    for consent in (True, None):
+        spoken = take(store, mode="reference", consent=consent)
+        voice = library.save_from_take(spoken.id, f"Voice {consent}", "local")
+        assert (voice.source, voice.consent) == ("take", consent) and voice.recipe["consent"] is consent
+
+
+def test_an_adapter_may_be_somebodys_voice(library: VoiceLibrary, store: Store) -> None:
+    spoken = take(store, mode="plain", lora_name="anna", lora_hash="a" * 16)
+    assert library.save_from_take(spoken.id, "Anna", "local").source == "take"
+
+
+def test_the_original_of_an_improved_clip_stays_while_its_voice_does(library: VoiceLibrary, store: Store) -> None:
+    original, unused = store.clips.keep(clip(8.0)), store.clips.keep(clip(9.0))
+    steps = [{"step": "trim", "start": 0.0, "end": 6.0}]
+    voice = library.save_clip(clip(6.0), "Cut", "local", clip_choices={"original": original, "steps": steps})
+    for digest in (original, unused):
+        os.utime(store.clips.path(digest), (time.time() - 3 * 86_400,) * 2)
+
+    def left() -> set[str]:
+        store.close()
+        again = Store(store.data_dir)
+        again.close()
+        return {path.stem for path in store.clips.folder.glob("*.wav")}
+
+    assert left() == {original}
+    again = Store(store.data_dir)
+    VoiceLibrary(again).forget(voice.id)
+    again.close()
+    assert left() == set()
 
 
 @pytest.mark.parametrize(

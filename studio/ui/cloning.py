@@ -12,27 +12,26 @@ from typing import Any, NamedTuple
 import gradio as gr
 
 from studio.store import StoreError
+from studio.takes import TakeRecord
 from studio.ui import markup
+from studio.ui.adapter_panel import adapter_fields
 from studio.ui.cloning_clip import ClipState
-from studio.ui.cloning_request import MODES, Speaker, clone_request, needs_consent, refuse_unable, saved_speaker
+from studio.ui.cloning_request import (
+    MODES,
+    SOURCES,
+    Speaker,
+    clone_request,
+    needs_consent,
+    refuse_unable,
+    saved_speaker,
+)
 from studio.ui.context import Context
-from studio.ui.design import takes_of
+from studio.ui.form import KEEP, Form, FormHandlers, Restored, takes_of
 from studio.ui.i18n import language_of, say
 from studio.ui.markup import tag
 from studio.ui.picker import Wish
-from studio.ui.settings import (
-    SettingError,
-    Settings,
-    default_settings,
-    parse_seed,
-    remember,
-    remembered,
-    summary,
-)
+from studio.ui.settings import SettingError, parse_seed
 from studio.ui.takes_list import sent, warn
-from studio.ui.tts import Form
-
-KEEP: Any = gr.skip()
 
 
 @dataclass(frozen=True)
@@ -54,6 +53,9 @@ class CloneForm:
     temperature: float
     normalize: bool
     seed: str
+    adapter: str
+    strength: float
+    adapter_on: bool
     clip: ClipState | None
     owner: str | None
 
@@ -76,16 +78,22 @@ class CloningHandlers:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._synthesizer = context.synthesizer
+        self.form = FormHandlers(context)
 
     # ---- the request
 
     def wish(self, *values: Any) -> Wish:
         """For the picker: the fields' values as a request. What is not shown is not in it."""
         form, status = CloneForm(*values), self._synthesizer.status
-        refuse_unable(form.mode, status)
+        by_adapter = form.source == "adapter"
+        if not by_adapter:
+            refuse_unable(form.mode, status)
         ultimate = form.mode == "ultimate"
+        lora = adapter_fields(self._context, form.adapter, form.strength, form.adapter_on)
+        if by_adapter and not lora["lora"]:
+            raise SettingError("ask_adapter")
         request, options = clone_request(
-            self._speaker(form),
+            Speaker(None, agreed=bool(form.consent)) if by_adapter else self._speaker(form),
             form.mode,
             form.text,
             control=form.control if status.supports_control else "",
@@ -94,6 +102,7 @@ class CloningHandlers:
             inference_timesteps=int(form.inference_timesteps),
             temperature=float(form.temperature),
             normalize=bool(form.normalize),
+            **lora,
         )
         return Wish(request, takes=takes_of(form.takes), seed=parse_seed(form.seed), options=options)
 
@@ -120,19 +129,29 @@ class CloningHandlers:
             return Arranged()
         modes = [name for name in MODES if name == "ultimate" or status.supports_reference]
         mode = mode if mode in modes else modes[0]
-        ultimate, clip = mode == "ultimate", source == "clip"
+        clip, adapter = source == "clip", source == "adapter"
+        ultimate = mode == "ultimate" and not adapter
+        choices = [(say(language, f"cloning_{name}"), name) for name in modes]
         return Arranged(
-            gr.update(choices=[(say(language, f"cloning_{name}"), name) for name in modes], value=mode),
-            self.about(mode, language),
+            gr.update(choices=choices, value=mode, visible=not adapter),
+            self.about("adapter" if adapter else mode, language),
             gr.update(visible=clip),
-            gr.update(visible=not clip),
+            gr.update(visible=source == "voice"),
             gr.update(visible=ultimate and clip),
             gr.update(visible=ultimate and status.supports_reference),
             gr.update(visible=not ultimate and status.supports_control),
         )
 
+    def sources(self, source: str, request: gr.Request) -> Any:
+        """Whose voice it can be: an adapter's own, too, where there is one."""
+        names = [name for name in SOURCES if name != "adapter" or self._synthesizer.adapters.names()]
+        choices = [(say(language_of(request), f"cloning_source_{name}"), name) for name in names]
+        return gr.update(choices=choices, value=source if source in names else SOURCES[0])
+
     def about(self, mode: str, language: str) -> str:
         status = self._synthesizer.status
+        if mode == "adapter":
+            return tag("p", escape(say(language, "cloning_about_adapter")), class_="vx-clip-hint")
         lines = [tag("p", escape(say(language, f"cloning_about_{mode}")), class_="vx-clip-hint")]
         for able, key in (
             (status.supports_reference, "cloning_no_reference"),
@@ -146,31 +165,14 @@ class CloningHandlers:
 
     def arrive(self, kept: object, request: gr.Request) -> tuple[Any, ...]:
         """Generate and the settings, as this browser used them last with this model."""
-        status = self._synthesizer.status
-        if status.state != "ready":
-            return (gr.update(interactive=False), *Form(), KEEP, KEEP)
-        settings = remembered(kept, status)
-        return (gr.update(interactive=True), *Form.of(settings), *_panel(settings, language_of(request)))
+        if self._synthesizer.status.state != "ready":
+            return (gr.update(interactive=False), *Restored())
+        return (gr.update(interactive=True), *self.form.restored(kept, request))
 
-    def defaults(self) -> Form:
-        return Form.of(default_settings(self._synthesizer.status))
-
-    def settings_changed(
-        self,
-        kept: object,
-        cfg_value: float,
-        steps: int,
-        temperature: float,
-        normalize: bool,
-        seed: str,
-        request: gr.Request,
-    ) -> tuple[Any, Any, Any]:
-        """What the browser is to remember, the folded panel's title, and whether there is a seed to unpin."""
-        try:
-            settings = Settings(float(cfg_value), int(steps), float(temperature), bool(normalize), (seed or "").strip())
-        except (TypeError, ValueError):  # a number field that is being emptied
-            return KEEP, KEEP, KEEP
-        return remember(kept, self._synthesizer.status, settings), *_panel(settings, language_of(request))
+    def preview(self, mode: str, source: str, control: str, text: str, normalize: bool, request: gr.Request) -> str:
+        """What will be spoken; a control text that the mode has no field for is not part of it."""
+        shown = mode == "controllable" or source == "adapter"
+        return self.form.preview(text, control if shown else "", normalize, request)
 
     # ---- saved voices
 
@@ -206,7 +208,7 @@ class CloningHandlers:
 
     def reuse(self, owner: str | None, event: gr.EventData, request: gr.Request) -> tuple[Any, ...]:
         """A cloned take of a list, back into this form; takes of other tabs are left alone."""
-        nothing = (KEEP, KEEP, KEEP, KEEP, *Form(), KEEP)
+        nothing = (KEEP, KEEP, KEEP, KEEP, *Form(), KEEP, KEEP, KEEP, KEEP)
         try:
             record = self._context.take(sent(event), owner, request)
         except StoreError:
@@ -214,21 +216,28 @@ class CloningHandlers:
         if record.tab != "cloning":
             return nothing
         gr.Info(say(language_of(request), "cloning_reused"), duration=4)
-        settings = Settings(
-            record.cfg_value, record.inference_timesteps, record.temperature, record.normalize, str(record.seed)
-        )
         mode = "ultimate" if record.prompt_hash else "controllable"
         voice = record.voice if record.voice in self._context.voice_names(owner, request) else ""
-        source = gr.update(value="voice" if voice else "clip")
         return (
             mode,
-            source,
+            self._source_of(record, voice),
             record.typed_control,
             record.typed_text,
-            *Form.of(settings),
+            *Form.of_take(record),
+            *self._adapter_of(record, language_of(request)),
             gr.update(selected="cloning"),
         )
 
+    def _source_of(self, record: TakeRecord, voice: str) -> str:
+        if not record.reference_hash and not record.prompt_hash and self._synthesizer.adapters.names():
+            return "adapter"
+        return "voice" if voice else "clip"
 
-def _panel(settings: Settings, language: str) -> tuple[Any, Any]:
-    return gr.update(label=summary(settings, language)), gr.update(visible=bool(settings.seed))
+    def _adapter_of(self, record: TakeRecord, language: str) -> tuple[Any, Any, Any]:
+        """Name, strength and switch of the panel; says so when the adapter is gone."""
+        names = self._synthesizer.adapters.names()
+        if record.lora_name and record.lora_name not in names:
+            warn(say(language, "adapter_reused", name=record.lora_name))
+        choices = [(say(language, "adapter_none"), ""), *((name, name) for name in names)]
+        name = record.lora_name if record.lora_name in names else ""
+        return gr.update(choices=choices, value=name), record.lora_strength, True

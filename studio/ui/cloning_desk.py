@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import gradio as gr
 
 from studio import denoise, transcription
-from studio.reference_checks import ReferenceReport, check_reference
+from studio.reference_checks import ReferenceReport, check_reference, words_check
 from studio.transcripts import Transcript, estimate_seconds
 from studio.ui import cloning_clip, cloning_markup, markup
 from studio.ui.cloning_clip import ClipState, plausible
@@ -153,12 +153,14 @@ class DeskHandlers:
         verdict = plausible(text, speech)
         facts = {"estimate": f"{estimate_seconds(text):.0f}", "speech": f"{speech:.1f}"}
         said = say(language, f"cloning_words_{verdict}", **facts)
-        return tag(
+        note = tag(
             "p",
             icon(VERDICT_ICONS[verdict]),
             tag("span", escape(said)),
             class_=f"vx-words-note vx-verdict is-{verdict}",
         )
+        heard = state.current.transcript
+        return note + (cloning_markup.line(words_check(text, heard.heard), language) if heard and heard.words else "")
 
     def transcribe(
         self, state: ClipState | None, clip_hash: str, request: gr.Request
@@ -175,6 +177,18 @@ class DeskHandlers:
         except Exception as error:
             yield None, self._trouble(error, language), ON
 
+    def compared(
+        self, found: Transcript | None, text: str, state: ClipState | None, request: gr.Request
+    ) -> tuple[Any, Any, Any]:
+        """The field's words beside what the recogniser heard (state, note, notice); the field stays as it is."""
+        language, kept = language_of(request), None
+        if found is not None and state is not None:
+            kept = cloning_clip.with_words(state, found.edited(text or found.text))
+        if kept is None:
+            late = "" if found is None else markup.notice("warning", say(language, "cloning_transcribed_late"))
+            return KEEP, KEEP, late or KEEP
+        return kept, self.words_note(text, kept, language), ""
+
     def heard(self, found: Transcript | None, state: ClipState | None, request: gr.Request) -> tuple[Any, ...]:
         """Recognised words for the field (state, transcript, note, notice), unless the clip is another one by now."""
         language = language_of(request)
@@ -186,15 +200,15 @@ class DeskHandlers:
         said = markup.notice("info", say(language, "cloning_transcribed", spoken=found.language))
         return kept, found.text, self.words_note(found.text, kept, language), said
 
-    def helpers(self, request: gr.Request) -> tuple[Any, Any]:
-        """The Transcribe button, and a line about what is not installed or would be fetched."""
+    def helpers(self, request: gr.Request) -> tuple[Any, Any, Any]:
+        """The recogniser's two buttons, and a line about what is not installed or would be fetched."""
         language = language_of(request)
         able, said = recogniser_state(self._context.recogniser)
         lines = [tag("p", escape(said(language)), class_="vx-clip-hint")]
         installed, pip_line = denoise.available()
         if not installed:
             lines.append(tag("p", escape(say(language, "cloning_denoise_absent", pip=pip_line)), class_="vx-clip-hint"))
-        return gr.update(interactive=able), "".join(lines)
+        return gr.update(interactive=able), gr.update(interactive=able), "".join(lines)
 
     # ---- keeping it
 

@@ -7,14 +7,11 @@ from typing import Any
 
 import gradio as gr
 
-from studio.ui import cloning_markup, picker_layout, voices_chooser
-from studio.ui.cloning_request import MODES
+from studio.ui import adapter_panel, cloning_markup, picker_layout, voices_chooser
+from studio.ui.cloning_request import MODES, SOURCES
+from studio.ui.form_layout import FormPart, form_part, preview_part
 from studio.ui.i18n import label, say
 from studio.ui.look import html
-from studio.ui.picker_run import SLOTS
-from studio.ui.tts_layout import settings_part
-
-SOURCES = ("clip", "voice")
 
 
 @dataclass(frozen=True)
@@ -40,6 +37,7 @@ class CloningTab:
     words_part: gr.Column
     transcript: gr.Textbox
     transcribe: gr.Button
+    compare: gr.Button
     words_note: gr.HTML
     helpers: gr.HTML
     both: gr.Checkbox
@@ -49,13 +47,9 @@ class CloningTab:
     save_notice: gr.HTML
     control: gr.Textbox
     text: gr.Textbox
-    takes: gr.Radio
-    settings: gr.Accordion
-    form: list[Any]  # cfg_value, inference_timesteps, temperature, normalize, seed
-    unpin: gr.Button
-    reset: gr.Button
-    generate: gr.Button
-    stop: gr.Button
+    preview: gr.HTML
+    adapter: adapter_panel.AdapterPanel
+    form: FormPart
     picker: picker_layout.Picker
     state: gr.State
     clip_hash: gr.Textbox
@@ -65,7 +59,7 @@ class CloningTab:
         """Inputs in the order of :class:`studio.ui.cloning.CloneForm`."""
         return [
             self.mode, self.source, self.voice, self.clip_hash, self.transcript, self.both, self.consent,
-            self.control, self.text, self.takes, *self.form, self.state, owner,
+            self.control, self.text, self.form.takes, *self.form.fields, *self.adapter.form, self.state, owner,
         ]  # fmt: skip
 
     def desk(self) -> list[Any]:
@@ -89,8 +83,8 @@ def layout() -> CloningTab:
     with gr.Row(elem_classes="vx-desk", equal_height=False):
         with gr.Column(scale=5, min_width=320, elem_classes="vx-editor"):
             parts |= _mode_part() | _clip_part() | _voice_part() | _words_part() | _consent_part() | _text_part()
-            settings, form, unpin, reset = settings_part("vx-cloning", "design_seed_info")
-            parts |= {"settings": settings, "form": form, "unpin": unpin, "reset": reset} | _buttons()
+            parts["adapter"] = adapter_panel.layout("vx-cloning")
+            parts["form"] = form_part("vx-cloning")
         with gr.Column(scale=6, min_width=320, elem_classes="vx-stage"):
             parts["picker"] = picker_layout.layout("cloning")
     return CloningTab(**parts)
@@ -106,7 +100,7 @@ def _mode_part() -> dict[str, Any]:
     )
     about = html("", elem_id="vx-cloning-about")
     source = gr.Radio(
-        [(say("en", f"cloning_source_{name}"), name) for name in SOURCES],
+        [(say("en", f"cloning_source_{name}"), name) for name in SOURCES if name != "adapter"],
         value=SOURCES[0],
         label=label("cloning_source"),
         elem_id="vx-cloning-source",
@@ -171,6 +165,7 @@ def _words_part() -> dict[str, Any]:
         words_note = html("", elem_id="vx-cloning-words-note", elem_classes="vx-cloning-notice")
         with gr.Row(elem_classes="vx-again vx-clip-tools"):
             transcribe = _tool("transcribe", "words")
+            compare = _tool("compare", "check")
         helpers = html("", elem_id="vx-cloning-helpers")
     both = gr.Checkbox(
         False,
@@ -182,7 +177,7 @@ def _words_part() -> dict[str, Any]:
     )
     return {
         "words_part": words_part, "transcript": transcript, "words_note": words_note, "transcribe": transcribe,
-        "helpers": helpers, "both": both,
+        "compare": compare, "helpers": helpers, "both": both,
     }  # fmt: skip
 
 
@@ -230,32 +225,4 @@ def _text_part() -> dict[str, Any]:
         max_lines=10,
         elem_id="vx-cloning-text",
     )
-    takes = gr.Radio(
-        list(range(1, SLOTS + 1)),
-        value=SLOTS,
-        label=label("design_takes"),
-        elem_id="vx-cloning-takes",
-        elem_classes="vx-takes-count",
-    )
-    return {"control": control, "text": text, "takes": takes}
-
-
-def _buttons() -> dict[str, Any]:
-    with gr.Row(elem_classes="vx-actions"):
-        generate = gr.Button(
-            label("generate"),
-            variant="primary",
-            interactive=False,
-            elem_id="vx-cloning-generate",
-            elem_classes="ib ib-play vx-go vx-run",
-            scale=3,
-        )
-        stop = gr.Button(
-            label("stop"),
-            variant="stop",
-            interactive=False,
-            elem_id="vx-cloning-stop",
-            elem_classes="ib ib-square vx-halt",
-            scale=1,
-        )
-    return {"generate": generate, "stop": stop}
+    return {"control": control, "text": text, "preview": preview_part("vx-cloning")}

@@ -119,6 +119,11 @@ def checks(found: Sequence[Check], language: str) -> str:
     )
 
 
+def line(check: Check, language: str) -> str:
+    """One line of the card by itself."""
+    return tag("section", tag("ul", _line(check, language), class_="vx-refs-wrong"), class_="vx-refs vx-refs-one")
+
+
 def _line(check: Check, language: str) -> str:
     mark = tag(
         "span",
@@ -153,4 +158,6 @@ def value_of(check: Check, language: str) -> str:
         return f"信噪比 {check.facts['snr']:.0f} dB"
     if check.name == "bandwidth":
         return f"至 {check.facts['khz']:g} kHz"
+    if check.name == "words":
+        return f"与识别结果 {check.facts['likeness']:.0%} 一致"
     return f"{check.facts['share']:.0%}" if check.name == "voicing" else check.value

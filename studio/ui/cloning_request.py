@@ -13,14 +13,18 @@ from studio.voices import Voice, VoiceLibrary
 from voxcpm_core import Audio, SpeechRequest
 
 MODES = ("controllable", "ultimate")
+SOURCES = ("clip", "voice", "adapter")
 MADE_UP = frozenset({"design"})  # voices that belong to nobody
 
 
 @dataclass(frozen=True)
 class Speaker:
-    """Whose voice it is: a clip with its words, or a saved voice. ``speech`` is known for clips (seconds)."""
+    """Whose voice it is: a clip with its words, a saved voice, or the adapter's own (no ``audio``).
 
-    audio: Audio
+    ``speech`` is known for clips (seconds).
+    """
+
+    audio: Audio | None
     transcript: str = ""
     agreed: bool = False
     speech: float | None = None
@@ -52,22 +56,23 @@ def clone_request(
 ) -> tuple[SpeechRequest, dict[str, Any]]:
     """The request, and the options of ``Synthesizer.speak`` that go with it.
 
-    Only what the mode uses is in it: no words in controllable cloning, no control text in ultimate cloning. Raises
-    SettingError for what is missing.
+    Only what the mode uses is in it: no words in controllable cloning, no control text in ultimate cloning. A voice
+    without a clip has no mode. Raises SettingError for what is missing.
     """
     if not speaker.agreed:
         raise SettingError("ask_consent")
-    control = (control or "").strip() if mode == "controllable" else ""
+    continues = mode == "ultimate" and speaker.audio is not None
+    control = "" if continues else (control or "").strip()
     clip: dict[str, Any] = {"reference": speaker.audio}
-    if mode == "ultimate":
+    if continues:
         _refuse_words(speaker)
         clip = {"prompt": speaker.audio, **({"reference": speaker.audio} if both else {})}
     if not (text or "").strip():
         raise SettingError("ask_text")
     check_length(text, control)
-    options: dict[str, Any] = {"notes": (say("en", "cloning_consent_note"),)}
+    options: dict[str, Any] = {"notes": (say("en", "cloning_consent_note"),), "consent": True}
     if speaker.voice_id:  # its own clip comes from the library, so that the take knows the voice
-        use = "prompt" if mode == "ultimate" else "reference"
+        use = "prompt" if continues else "reference"
         clip.pop(use)
         options |= {"voice_id": speaker.voice_id, "voice_as": use}
     request = SpeechRequest(

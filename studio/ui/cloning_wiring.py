@@ -7,14 +7,16 @@ from typing import Any
 
 import gradio as gr
 
-from studio.ui import cloning_markup, picker_layout
+from studio.ui import adapter_panel, cloning_markup, markup, picker_layout
+from studio.ui.adapter_panel import AdapterHandlers
 from studio.ui.cloning import CloningHandlers
 from studio.ui.cloning_desk import DeskHandlers
-from studio.ui.cloning_layout import SOURCES, CloningTab
+from studio.ui.cloning_layout import CloningTab
+from studio.ui.form_layout import wire_settings
 from studio.ui.i18n import language_of, say
 from studio.ui.picker import PickerHandlers
 from studio.ui.takes_list import TELLING
-from studio.ui.tts_layout import QUIET, SETTLE
+from studio.ui.wiring import QUIET, SETTLE
 
 HEAVY: dict[str, Any] = {"concurrency_limit": 1, "show_progress": "hidden", "api_visibility": "private"}
 WORK: dict[str, Any] = {**HEAVY, "concurrency_id": "clips", "concurrency_limit": 2}
@@ -24,39 +26,41 @@ def wire(
     handlers: CloningHandlers,
     desk: DeskHandlers,
     picker: PickerHandlers,
+    adapters: AdapterHandlers,
     tab: CloningTab,
     owner: gr.BrowserState,
     kept: gr.BrowserState,
     lanes: gr.BrowserState,
     load: Callable[..., Any],
-    model_card: gr.HTML,
+    model_card: gr.Textbox,
     opens: Callable[..., Any],
 ) -> picker_layout.Ends:
-    """``kept`` and ``lanes`` are this tab's memory in the browser; ``load`` is the page's load event, ``model_card``
-    changes when a model has come, and ``opens`` is the tab's own event."""
+    """``kept`` and ``lanes`` are this tab's memory in the browser. ``load`` tells that the tab is opened for the first
+    time, ``model_card`` changes when a model has come after that, and ``opens`` is every opening."""
     ends = picker_layout.wire(
         picker,
         tab.picker,
         wish=handlers.wish,
         fields=tab.fields(owner),
-        generate=tab.generate,
-        stop=tab.stop,
+        generate=tab.form.generate,
+        stop=tab.form.stop,
         owner=owner,
         load=load,
         lanes=lanes,
+        seed=tab.form.seed,
     )
     _wire_desk(desk, tab, owner)
     _wire_words(desk, tab)
     _wire_voices(handlers, tab, owner, opens)
-    _wire_settings(handlers, tab, kept)
-    arrival = {"fn": handlers.arrive, "inputs": kept, "outputs": [tab.generate, *tab.form, tab.settings, tab.unpin]}
+    arrival = {"fn": handlers.arrive, "inputs": kept, "outputs": [tab.form.generate, *tab.form.restored]}
+    _wire_form(handlers, tab, kept, model_card, arrival)
+    sources = {"fn": handlers.sources, "inputs": tab.source, "outputs": tab.source, **QUIET}
+    adapter_panel.wire(adapters, tab.adapter, load, model_card)
+    tab.adapter.again.click(**sources)
+    said = load(_said, None, [tab.card, tab.preview], **QUIET)
+    said = said.then(**sources).then(desk.helpers, None, [tab.transcribe, tab.compare, tab.helpers], **QUIET)
     arranging = {"fn": handlers.arranged, "inputs": [tab.mode, tab.source], "outputs": tab.arranged()}
-    said = load(_said, None, [tab.source, tab.card], **QUIET).then(
-        desk.helpers, None, [tab.transcribe, tab.helpers], **QUIET
-    )
     said.then(**arrival, **QUIET).then(**arranging, **QUIET)
-    model_card.change(**SETTLE).then(**arrival, **QUIET).then(**arranging, **QUIET)
-    gr.on([tab.mode.change, tab.source.change], **arranging, **QUIET)
     return ends
 
 
@@ -87,6 +91,11 @@ def _wire_words(desk: DeskHandlers, tab: CloningTab) -> None:
     )
     shown = [tab.state, tab.transcript, tab.words_note, tab.notice]
     heard.then(desk.heard, [tab.heard, tab.state], shown, **QUIET)
+    compared = tab.compare.click(
+        desk.transcribe, [tab.state, tab.clip_hash], [tab.heard, tab.notice, tab.compare], **HEAVY
+    )
+    words = [tab.heard, tab.transcript, tab.state]
+    compared.then(desk.compared, words, [tab.state, tab.words_note, tab.notice], **QUIET)
 
 
 def _wire_voices(handlers: CloningHandlers, tab: CloningTab, owner: gr.BrowserState, opens: Callable[..., Any]) -> None:
@@ -94,23 +103,27 @@ def _wire_voices(handlers: CloningHandlers, tab: CloningTab, owner: gr.BrowserSt
     opens(**listing, **TELLING)
     tab.source.change(**listing, **TELLING)
     # Consent was given for one voice: another one is asked for again.
-    gr.on([tab.voice.input, tab.source.input], lambda: False, None, tab.consent, **QUIET)
+    gr.on([tab.voice.input, tab.source.input, tab.adapter.name.input], lambda: False, None, tab.consent, **QUIET)
     noting = {"fn": handlers.voice_note, "inputs": [tab.mode, tab.voice, owner], "outputs": tab.voice_note}
     gr.on([tab.voice.change, tab.mode.change, tab.source.change], **noting, **QUIET)
 
 
-def _wire_settings(handlers: CloningHandlers, tab: CloningTab, kept: gr.BrowserState) -> None:
-    remember = {
-        "fn": handlers.settings_changed,
-        "inputs": [kept, *tab.form],
-        "outputs": [kept, tab.settings, tab.unpin],
-        **QUIET,
+def _wire_form(
+    handlers: CloningHandlers, tab: CloningTab, kept: gr.BrowserState, model_card: gr.Textbox, arrival: dict[str, Any]
+) -> None:
+    wire_settings(handlers.form, tab.form, kept)
+    normalize = tab.form.fields[-2]
+    preview = {
+        "fn": handlers.preview,
+        "inputs": [tab.mode, tab.source, tab.control, tab.text, normalize],
+        "outputs": tab.preview,
     }
-    cfg_value, timesteps, temperature, normalize, seed = tab.form
-    changes = [cfg_value.input, timesteps.input, temperature.input, normalize.input, seed.change]
-    gr.on(changes, **SETTLE).then(**remember, trigger_mode="always_last")
-    tab.unpin.click(lambda: "", None, seed, **QUIET)
-    tab.reset.click(handlers.defaults, None, tab.form, **QUIET).then(**remember)
+    changes = [tab.text.change, tab.control.change, normalize.change, tab.mode.change, tab.source.change]
+    gr.on(changes, **SETTLE).then(**preview, **QUIET, trigger_mode="always_last")
+    arranging = {"fn": handlers.arranged, "inputs": [tab.mode, tab.source], "outputs": tab.arranged()}
+    gr.on([tab.mode.change, tab.source.change], **arranging, **QUIET)
+    come = model_card.change(**SETTLE).then(**arrival, **QUIET).then(**arranging, **QUIET)
+    come.then(**preview, **QUIET, trigger_mode="always_last")
 
 
 def wire_reuse(
@@ -122,10 +135,12 @@ def wire_reuse(
 ) -> None:
     """``events`` are lists' events that name a take to put back into its form."""
     for event in events:
-        event(handlers.reuse, owner, [tab.mode, tab.source, tab.control, tab.text, *tab.form, tabs], **TELLING)
+        fields = [tab.mode, tab.source, tab.control, tab.text, *tab.form.fields, *tab.adapter.form, tabs]
+        event(handlers.reuse, owner, fields, **TELLING)
 
 
 def _said(request: gr.Request) -> tuple[Any, Any]:
     language = language_of(request)
-    choices = [(say(language, f"cloning_source_{name}"), name) for name in SOURCES]
-    return gr.update(choices=choices), cloning_markup.empty(language) if language != "en" else gr.skip()
+    if language == "en":
+        return gr.skip(), gr.skip()
+    return cloning_markup.empty(language), markup.preview_message(say(language, "preview_empty"), language)

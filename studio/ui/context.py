@@ -11,6 +11,8 @@ from studio.store import Store
 from studio.synthesizer import Synthesizer
 from studio.takes import EVERYONE, TakeRecord, hidden_owner
 from studio.transcription import DEFAULT_MODEL
+from studio.ui.blind import BlindTakes
+from studio.ui.chapters_books import Books
 from studio.ui.cloning_media import ClipMedia
 from studio.ui.media import Media
 from studio.voices import VoiceLibrary
@@ -46,8 +48,16 @@ class Context:
         return self.store.take(take_id, session=self.visible(owner, request))
 
     @cached_property
+    def blind(self) -> BlindTakes:
+        return BlindTakes()
+
+    @cached_property
     def clip_media(self) -> ClipMedia:
         return ClipMedia(self.store.clips)
+
+    @cached_property
+    def books(self) -> Books:
+        return Books(self.store, self.synthesizer)
 
     @property
     def voices(self) -> VoiceLibrary:

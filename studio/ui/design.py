@@ -1,11 +1,10 @@
 """What the Voice Design tab does: a description and a text become up to three takes to choose from.
 
-The takes themselves are the picker's (:mod:`studio.ui.picker`); here is the form around it.
+The takes themselves are the picker's (:mod:`studio.ui.picker`), the settings the form's (:mod:`studio.ui.form`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 from typing import Any, NamedTuple
@@ -16,27 +15,14 @@ from studio.store import StoreError
 from studio.ui import markup
 from studio.ui.context import Context
 from studio.ui.design_examples import DESCRIPTIONS, DIALECTS, TEXTS
+from studio.ui.form import KEEP, Form, FormHandlers, Restored, speech_request, takes_of
 from studio.ui.i18n import language_of, say
 from studio.ui.markup import button, tag
 from studio.ui.picker import Wish
-from studio.ui.picker_run import SLOTS
 from studio.ui.picker_takes import records_of
-from studio.ui.settings import (
-    SettingError,
-    Settings,
-    check_length,
-    default_settings,
-    parse_seed,
-    remember,
-    remembered,
-    summary,
-)
+from studio.ui.settings import SettingError, parse_seed
 from studio.ui.takes_list import sent, tell
-from studio.ui.tts import Form
-from voxcpm_core import SpeechRequest
-from voxcpm_core.errors import VoxCPMError
 
-KEEP: Any = gr.skip()
 CHINESE_PREVIEW = TEXTS["sample_chinese"]
 ENGLISH_PREVIEW = TEXTS["sample_story"]
 
@@ -78,25 +64,9 @@ class DesignForm:
         """Raises SettingError for what cannot be made."""
         if not (self.control or "").strip():
             raise SettingError("ask_control")
-        if not (self.text or "").strip():
-            raise SettingError("ask_text")
-        check_length(self.text, self.control)
-        request = SpeechRequest(
-            text=self.text,
-            control=self.control.strip(),
-            cfg_value=float(self.cfg_value),
-            inference_timesteps=int(self.inference_timesteps),
-            temperature=float(self.temperature),
-            normalize=bool(self.normalize),
-        )
+        settings = self.cfg_value, self.inference_timesteps, self.temperature, self.normalize
+        request = speech_request(self.text, self.control, *settings)
         return Wish(request, takes=takes_of(self.takes), seed=parse_seed(self.seed))
-
-
-def takes_of(value: object) -> int:
-    """How many takes: 1, 2 or 3. Raises SettingError for anything else."""
-    if isinstance(value, int | float) and not isinstance(value, bool) and value in range(1, SLOTS + 1):
-        return int(value)
-    raise SettingError("wrong_takes", value=str(value)[:40])
 
 
 class DesignHandlers:
@@ -105,6 +75,7 @@ class DesignHandlers:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._synthesizer = context.synthesizer
+        self.form = FormHandlers(context)
 
     def wish(self, *values: Any) -> Wish:
         """For the picker: the fields' values as a request."""
@@ -113,61 +84,21 @@ class DesignHandlers:
             raise SettingError("design_unsupported", generation=status.generation)
         return DesignForm(*values).wish()
 
-    def preview(self, control: str, text: str, normalize: bool, request: gr.Request) -> str:
-        """Exactly what will be spoken, with the description."""
-        language = language_of(request)
-        if not (text or "").strip():
-            return markup.preview_message(say(language, "preview_empty"), language)
-        try:
-            check_length(text, control)
-            spoken = self._synthesizer.preview(text, (control or "").strip(), bool(normalize))
-        except SettingError as error:
-            return markup.preview_message(error.sentence(language), language)
-        except VoxCPMError as error:
-            return markup.preview_message(str(error), language)
-        return markup.preview(spoken, language)
-
     def arrive(self, kept: object, request: gr.Request) -> tuple[Any, ...]:
         """The model, and the settings that this browser used last with it (else the model's own)."""
         language, status = language_of(request), self._synthesizer.status
         if status.state != "ready":
-            waiting = Arrival(gr.update(interactive=False), KEEP, KEEP, KEEP)
-            return (*waiting, *Form(), KEEP, KEEP, KEEP)
-        settings = remembered(kept, status)
+            return (*Arrival(gr.update(interactive=False), KEEP, KEEP, KEEP), *Restored())
         able = bool(status.supports_control)
         field = gr.update(interactive=able)
         shown = Arrival(gr.update(interactive=able), field, field, gr.update(value=self._note(language)))
-        return (*shown, *Form.of(settings), *_panel(settings, language), _takes_kept(kept))
+        return (*shown, *self.form.restored(kept, request))
 
     def _note(self, language: str) -> str:
         status = self._synthesizer.status
         if not status.supports_control:
             return markup.notice("warning", say(language, "design_unsupported", generation=status.generation))
         return markup.notice("info", say(language, "design_nano")) if status.name == "nano" else ""
-
-    def defaults(self) -> Form:
-        return Form.of(default_settings(self._synthesizer.status))
-
-    def settings_changed(
-        self,
-        kept: object,
-        takes: int,
-        cfg_value: float,
-        inference_timesteps: float,
-        temperature: float,
-        normalize: bool,
-        seed: str,
-        request: gr.Request,
-    ) -> tuple[Any, Any, Any]:
-        """What the browser is to remember, the folded panel's title, and whether there is a seed to unpin."""
-        try:
-            settings = Settings(
-                float(cfg_value), int(inference_timesteps), float(temperature), bool(normalize), (seed or "").strip()
-            )
-        except (TypeError, ValueError):  # a number field that is being emptied
-            return KEEP, KEEP, KEEP
-        kept = remember(kept, self._synthesizer.status, settings)
-        return {**kept, "takes": takes}, *_panel(settings, language_of(request))
 
     def describe(self, control: str, text: str) -> tuple[str, Any]:
         """An example's description for the form, and a text in its language when there is none yet."""
@@ -201,10 +132,7 @@ class DesignHandlers:
         if record.tab != "design":
             return nothing
         tell(say(language, "design_reused"))
-        settings = Settings(
-            record.cfg_value, record.inference_timesteps, record.temperature, record.normalize, str(record.seed)
-        )
-        return (record.typed_control, record.typed_text, *Form.of(settings), gr.update(selected="design"))
+        return (record.typed_control, record.typed_text, *Form.of_take(record), gr.update(selected="design"))
 
 
 def guide(language: str) -> str:
@@ -236,12 +164,3 @@ def guide(language: str) -> str:
         tag("p", say(language, "guide_languages")),
         class_="vx-guide",
     )
-
-
-def _takes_kept(kept: object) -> int:
-    takes = kept.get("takes") if isinstance(kept, Mapping) else None
-    return takes if isinstance(takes, int) and 1 <= takes <= SLOTS else SLOTS
-
-
-def _panel(settings: Settings, language: str) -> tuple[Any, Any]:
-    return gr.update(label=summary(settings, language)), gr.update(visible=bool(settings.seed))

@@ -11,12 +11,20 @@ import gradio as gr
 from studio.ui import design, markup, picker_layout
 from studio.ui.design import DesignHandlers
 from studio.ui.design_examples import DESCRIPTIONS, TEXTS
+from studio.ui.form_layout import (
+    FormPart,
+    form_part,
+    preview_part,
+    samples_part,
+    wire_preview,
+    wire_samples,
+    wire_settings,
+)
 from studio.ui.i18n import label, language_of
 from studio.ui.look import html
 from studio.ui.picker import PickerHandlers
-from studio.ui.picker_run import SLOTS
 from studio.ui.takes_list import TELLING
-from studio.ui.tts_layout import QUIET, SETTLE, settings_part
+from studio.ui.wiring import QUIET, SETTLE
 
 DIALECT_EVENTS = """
 element.addEventListener('click', (event) => {
@@ -37,18 +45,12 @@ class DesignTab:
     text: gr.Textbox
     samples: list[gr.Button]
     preview: gr.HTML
-    takes: gr.Radio
-    settings: gr.Accordion
-    form: list[Any]  # cfg_value, inference_timesteps, temperature, normalize, seed
-    unpin: gr.Button
-    reset: gr.Button
-    generate: gr.Button
-    stop: gr.Button
+    form: FormPart
     picker: picker_layout.Picker
 
     def fields(self) -> list[Any]:
         """Inputs in the order of :class:`studio.ui.design.DesignForm`."""
-        return [self.control, self.text, self.takes, *self.form]
+        return [self.control, self.text, self.form.takes, *self.form.fields]
 
 
 def layout() -> DesignTab:
@@ -57,36 +59,10 @@ def layout() -> DesignTab:
             note = html("", elem_id="vx-design-note")
             control, chips, guide = _description_part()
             text, samples, preview = _text_part()
-            takes = gr.Radio(
-                list(range(1, SLOTS + 1)),
-                value=SLOTS,
-                label=label("design_takes"),
-                elem_id="vx-design-takes",
-                elem_classes="vx-takes-count",
-            )
-            settings, form, unpin, reset = settings_part("vx-design", "design_seed_info")
-            with gr.Row(elem_classes="vx-actions"):
-                generate = gr.Button(
-                    label("generate"),
-                    variant="primary",
-                    interactive=False,
-                    elem_id="vx-design-generate",
-                    elem_classes="ib ib-play vx-go vx-run",
-                    scale=3,
-                )
-                stop = gr.Button(
-                    label("stop"),
-                    variant="stop",
-                    interactive=False,
-                    elem_id="vx-design-stop",
-                    elem_classes="ib ib-square vx-halt",
-                    scale=1,
-                )
+            form = form_part("vx-design")
         with gr.Column(scale=6, min_width=320, elem_classes="vx-stage"):
             picker = picker_layout.layout("design")
-    return DesignTab(
-        control, chips, note, guide, text, samples, preview, takes, settings, form, unpin, reset, generate, stop, picker
-    )
+    return DesignTab(control, chips, note, guide, text, samples, preview, form, picker)
 
 
 def _description_part() -> tuple[gr.Textbox, list[gr.Button], gr.HTML]:
@@ -115,10 +91,7 @@ def _text_part() -> tuple[gr.Textbox, list[gr.Button], gr.HTML]:
         max_lines=8,
         elem_id="vx-design-text",
     )
-    with gr.Row(elem_classes="vx-samples"):
-        samples = [gr.Button(label(key), size="sm") for key in TEXTS]
-    preview = html(markup.preview_message(markup.say("en", "preview_empty"), "en"), elem_id="vx-design-preview")
-    return text, samples, preview
+    return text, samples_part(TEXTS, "vx-design"), preview_part("vx-design")
 
 
 def wire(
@@ -131,22 +104,22 @@ def wire(
     load: Callable[..., Any],
     model_card: gr.HTML,
 ) -> picker_layout.Ends:
-    """``kept`` and ``lanes`` are this tab's memory in the browser: settings, and ids of takes; ``load`` is the page's
-    load event; ``model_card`` changes when a model has come."""
+    """``kept`` and ``lanes`` are this tab's memory in the browser: settings, and ids of takes; ``load`` tells that the
+    tab is opened for the first time; ``model_card`` changes when a model has come after that."""
     ends = picker_layout.wire(
         picker,
         tab.picker,
         wish=handlers.wish,
         fields=tab.fields(),
-        generate=tab.generate,
-        stop=tab.stop,
+        generate=tab.form.generate,
+        stop=tab.form.stop,
         owner=owner,
         load=load,
         lanes=lanes,
+        seed=tab.form.seed,
     )
-    _wire_form(handlers, tab, kept)
-    arrival = [tab.generate, tab.control, tab.text, tab.note, *tab.form, tab.settings, tab.unpin, tab.takes]
-    preview = _previewing(handlers, tab)
+    preview = _wire_form(handlers, tab, kept)
+    arrival = [tab.form.generate, tab.control, tab.text, tab.note, *tab.form.restored]
     load(_said, None, [tab.guide, tab.preview], **QUIET).then(handlers.arrive, kept, arrival, **QUIET)
     changed = model_card.change(**SETTLE).then(handlers.arrive, kept, arrival, **QUIET)
     changed.then(**preview, trigger_mode="always_last")
@@ -164,37 +137,20 @@ def wire_reuse(
 ) -> None:
     """``events`` are lists' events that name a take to put back into its form."""
     for event in events:
-        event(handlers.reuse, owner, [tab.control, tab.text, *tab.form, tabs], **TELLING)
+        event(handlers.reuse, owner, [tab.control, tab.text, *tab.form.fields, tabs], **TELLING)
 
 
-def _wire_form(handlers: DesignHandlers, tab: DesignTab, kept: gr.BrowserState) -> None:
-    cfg_value, timesteps, temperature, normalize, seed = tab.form
-    remember = {
-        "fn": handlers.settings_changed,
-        "inputs": [kept, tab.takes, *tab.form],
-        "outputs": [kept, tab.settings, tab.unpin],
-        **QUIET,
-    }
-    settings = [cfg_value.input, timesteps.input, temperature.input, normalize.input, seed.change, tab.takes.input]
-    gr.on(settings, **SETTLE).then(**remember, trigger_mode="always_last")
-    gr.on([tab.text.change, tab.control.change, normalize.change], **SETTLE).then(
-        **_previewing(handlers, tab), trigger_mode="always_last"
-    )
+def _wire_form(handlers: DesignHandlers, tab: DesignTab, kept: gr.BrowserState) -> dict[str, Any]:
+    wire_settings(handlers.form, tab.form, kept)
+    wire_samples(tab.samples, TEXTS, tab.text)
     for chip, control in zip(tab.chips, DESCRIPTIONS.values(), strict=True):
         chip.click(_describing(handlers, control), tab.text, [tab.control, tab.text], **QUIET)
-    for button, text in zip(tab.samples, TEXTS.values(), strict=True):
-        button.click(lambda text=text: text, None, tab.text, **QUIET)
     tab.guide.click(handlers.dialect, None, [tab.control, tab.text], **QUIET)
-    tab.unpin.click(lambda: "", None, seed, **QUIET)
-    tab.reset.click(handlers.defaults, None, tab.form, **QUIET).then(**remember)
+    return wire_preview(handlers.form, tab.text, tab.control, tab.form.fields[-2], tab.preview)
 
 
 def _describing(handlers: DesignHandlers, control: str) -> Callable[[str], tuple[str, Any]]:
     return lambda text: handlers.describe(control, text)
-
-
-def _previewing(handlers: DesignHandlers, tab: DesignTab) -> dict[str, Any]:
-    return {"fn": handlers.preview, "inputs": [tab.control, tab.text, tab.form[-2]], "outputs": tab.preview, **QUIET}
 
 
 def _said(request: gr.Request) -> tuple[Any, Any]:

@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
-from gradio.processing_utils import save_file_to_cache
+from gradio.processing_utils import save_bytes_to_cache
 
-from studio.events import Finished
+from studio.export_takes import marked_wav
+from studio.second_tries import ATTEMPTS, best_of, made_with_second_tries
+from studio.takes import TakeRecord
 from studio.ui.context import Context
 from studio.ui.settings import CFG_RANGE, STEPS_RANGE, SettingError, check_length, parse_seed, shown
-from studio.ui.tts_layout import PROGRAMS
+from studio.ui.wiring import PROGRAMS
 from voxcpm_core import SpeechRequest
 from voxcpm_core.errors import VoxCPMError
 
 logger = logging.getLogger(__name__)
+
+MOST_ATTEMPTS = 5
 
 
 def add_endpoint(context: Context) -> None:
@@ -35,6 +37,7 @@ def add_endpoint(context: Context) -> None:
         gr.Number(None, label="inference_timesteps", visible=False),
         gr.Checkbox(False, label="normalize", visible=False),
         gr.Textbox("", label="voice", visible=False),
+        gr.Number(ATTEMPTS, label="attempts", visible=False),
     ]
     for field in inputs:  # as it was sent: gradio would round, or refuse without a word
         field.preprocess = lambda payload: payload
@@ -59,9 +62,13 @@ def tts_function(context: Context, cache: str) -> Callable[..., tuple[str, dict[
         inference_timesteps: int | None = None,
         normalize: bool = False,
         voice: str = "",
+        attempts: int = ATTEMPTS,
         request: gr.Request = None,
     ) -> tuple[str, dict[str, Any]]:
         """Speak a text and return the saved take.
+
+        A take that does not fit its text (too long, too short, no sound) is tried again with the next seed. Every try
+        is kept as a take of its own; the first good one is returned, else the first.
 
         Parameters:
             text: what to speak
@@ -71,25 +78,32 @@ def tts_function(context: Context, cache: str) -> Callable[..., tuple[str, dict[
             inference_timesteps: solver steps, 2 to 50; None for the model's own value
             normalize: write out numbers and signs before speaking
             voice: id of a saved voice that speaks (see `/voices`); "" for none
+            attempts: tries in all, 1 to 5; 1 for the asked seed and no other
         Returns:
             audio: the take, a 16-bit WAV file
-            recipe: everything that made it (JSON): spoken text, seed, settings, model, device, length, ended_by, ...
+            recipe: everything that made it (JSON): spoken text, seed, settings, model, device, length, ended_by, ...;
+                and attempts, a list of all tries: take_id, seed, ended_by, checks
         """
         try:
             wish = _request(text, control, seed, cfg_value, inference_timesteps, normalize)
             session = context.session(None, request)
             voice_id = of_kind("voice", voice or "", str, "the id of a voice")
-            with closing(context.synthesizer.speak(wish, tab="api", session=session, voice_id=voice_id)) as events:
-                record = next(event.record for event in events if isinstance(event, Finished))
+            options = {"tab": "api", "session": session, "voice_id": voice_id, "attempts": attempts_of(attempts)}
+            [tries] = made_with_second_tries(context.synthesizer, wish, **options)
+            record = best_of(tries)
             if not record.file_name:
                 raise gr.Error(record.message or "No sound was made.", print_exception=False)
-            path = context.store.audio_path(record.id)
+            recipe = {**record.recipe(), "attempts": [shown_try(one) for one in tries]}
+            return delivered(record, context, cache), recipe
         except (SettingError, VoxCPMError) as error:
             raise gr.Error(str(error), print_exception=False) from error
-        # A copy in gradio's own folder: its file route can serve nothing else, and the data folder stays closed.
-        return save_file_to_cache(Path(path), cache_dir=cache), record.recipe()
 
     return tts
+
+
+def delivered(record: TakeRecord, context: Context, cache: str) -> str:
+    """A copy of a take's file, marked as AI-made, in gradio's own folder: its file route can serve nothing else."""
+    return save_bytes_to_cache(marked_wav(context.store, record), record.file_name, cache)
 
 
 def _request(text: Any, control: Any, seed: Any, cfg_value: Any, timesteps: Any, normalize: Any) -> SpeechRequest:
@@ -108,6 +122,21 @@ def _request(text: Any, control: Any, seed: Any, cfg_value: Any, timesteps: Any,
         inference_timesteps=None if timesteps is None else int(timesteps),
         normalize=of_kind("normalize", normalize or False, bool, "true or false"),
     )
+
+
+def attempts_of(value: Any) -> int:
+    """How often a take may be tried. Raises SettingError."""
+    return int(in_range("attempts", value, (1, MOST_ATTEMPTS), whole=True) or ATTEMPTS)
+
+
+def shown_try(record: TakeRecord) -> dict[str, Any]:
+    """One attempt at a take, for a program."""
+    return {
+        "take_id": record.id if record.file_name else None,
+        "seed": record.seed,
+        "ended_by": record.ended_by,
+        "checks": [dict(check) for check in record.checks],
+    }
 
 
 def of_kind(name: str, value: Any, kind: type, wanted: str) -> Any:

@@ -1,4 +1,4 @@
-"""`/check_reference` and `/clone`: the Cloning tab for programs.
+"""`/check_reference`, `/clone` and `/adapters`: the Cloning tab for programs.
 
 from gradio_client import Client, handle_file
 client = Client("http://127.0.0.1:7860")
@@ -22,13 +22,14 @@ import gradio as gr
 from studio.events import Finished
 from studio.reference_checks import check_reference
 from studio.transcripts import spoken_seconds
+from studio.ui.adapter_panel import adapter_fields, check_strength
 from studio.ui.cloning_request import Speaker, clone_request, refuse_unable, saved_speaker
 from studio.ui.context import Context
-from studio.ui.design import takes_of
 from studio.ui.endpoint import in_range, of_kind
 from studio.ui.endpoint_design import shown_take
+from studio.ui.form import takes_of
 from studio.ui.settings import CFG_RANGE, SEED_LIMIT, STEPS_RANGE, SettingError, check_length, parse_seed
-from studio.ui.tts_layout import PROGRAMS
+from studio.ui.wiring import PROGRAMS
 from voxcpm_core.audio import MAX_REFERENCE_SECONDS, Audio, load_audio
 from voxcpm_core.errors import AudioError, VoxCPMError
 
@@ -49,8 +50,11 @@ def add_cloning_endpoints(context: Context) -> None:
         *(gr.Number(None, label=name, visible=False) for name in ("seed", "cfg_value", "inference_timesteps")),
         gr.Checkbox(False, label="consent", visible=False),
         gr.Checkbox(False, label="both", visible=False),
+        _plain("adapter", ""),
+        gr.Number(1.0, label="adapter_strength", visible=False),
     ]
     _add(clone_function(context, cache=takes.GRADIO_CACHE), "clone", fields, takes)
+    _add(adapters_function(context), "adapters", [], gr.JSON(label="adapters", visible=False))
 
 
 def _clip() -> gr.File:
@@ -107,9 +111,11 @@ def clone_function(context: Context, cache: str) -> Callable[..., list[dict[str,
         inference_timesteps: int | None = None,
         consent: bool = False,
         both: bool = False,
+        adapter: str = "",
+        adapter_strength: float = 1.0,
         request: gr.Request = None,
     ) -> list[dict[str, Any]]:
-        """Speak a text with the voice of a clip or of a saved voice: several takes, made in one batch and stored.
+        """Speak a text with the voice of a clip, of a saved voice or of an adapter: several takes, made in one batch.
 
         Parameters:
             mode: "controllable" (the clip gives the voice, a control text the style) or "ultimate" (the model goes on
@@ -125,6 +131,9 @@ def clone_function(context: Context, cache: str) -> Callable[..., list[dict[str,
             inference_timesteps: solver steps, 2 to 50; None for the model's own value
             consent: True says that you may use this voice; without it nothing is cloned. It is noted in every take
             both: for "ultimate": the clip is the reference, too, for the highest likeness
+            adapter: name of an adapter (LoRA, see `/adapters`), with a clip or a voice, or alone as a voice of its own;
+                "" for what the model was started with
+            adapter_strength: 0 (none of it) to 2
         Returns:
             takes: a list (JSON), for each take: take_id, seed, file (a 16-bit WAV), seconds, ended_by ("stop", "limit",
                 "cancelled", "error"), checks (a list of name, value, verdict, advice), message (why there is no file)
@@ -133,7 +142,8 @@ def clone_function(context: Context, cache: str) -> Callable[..., list[dict[str,
             count, base = takes_of(takes), parse_seed(seed)
             session = context.session(None, request)
             mode = of_kind("mode", mode, str, '"controllable" or "ultimate"')
-            refuse_unable(mode, context.synthesizer.status)
+            if audio or voice or not adapter:
+                refuse_unable(mode, context.synthesizer.status)
             agreed = of_kind("consent", consent or False, bool, "true or false")
             steps = in_range("inference_timesteps", inference_timesteps, STEPS_RANGE, whole=True)
             settings = {
@@ -144,11 +154,15 @@ def clone_function(context: Context, cache: str) -> Callable[..., list[dict[str,
             _refuse_control(mode, words[1], context)
             if not agreed and not voice:
                 raise SettingError("ask_consent")
-            speaker = _speaker(context, audio, voice, transcript, agreed, context.visible(None, request))
+            lora = _adapter(context, adapter, adapter_strength)
+            alone = bool(lora.get("lora")) and not audio and not voice
+            speaker = Speaker(None, agreed=agreed)
+            if not alone:
+                speaker = _speaker(context, audio, voice, transcript, agreed, context.visible(None, request))
             extra = of_kind("both", both or False, bool, "true or false")
             if extra and mode == "ultimate":
                 refuse_unable("controllable", context.synthesizer.status)
-            wish, options = clone_request(speaker, mode, *words, both=extra, **settings)
+            wish, options = clone_request(speaker, mode, *words, both=extra, **settings, **lora)
             base = secrets.randbelow(SEED_LIMIT) if base is None else base
             seeds = [(base + k) % SEED_LIMIT for k in range(count)]
             speaking = context.synthesizer.speak(wish, seeds=seeds, tab="api", session=session, **options)
@@ -157,6 +171,25 @@ def clone_function(context: Context, cache: str) -> Callable[..., list[dict[str,
             return [shown_take(made[row], context, cache) for row in sorted(made)]
 
     return clone
+
+
+def adapters_function(context: Context) -> Callable[..., list[str]]:
+    def adapters() -> list[str]:
+        """The adapters (LoRA) that `/clone` can speak with.
+
+        Returns:
+            adapters: a list (JSON) of names
+        """
+        return context.synthesizer.adapters.names()
+
+    return adapters
+
+
+def _adapter(context: Context, name: Any, strength: Any) -> dict[str, Any]:
+    """Fields of the request; none for what the model was started with."""
+    name = of_kind("adapter", name or "", str, "the name of an adapter")
+    strength = check_strength(1.0 if strength is None else strength)
+    return adapter_fields(context, name, strength, True) if name else {}
 
 
 def _refuse_control(mode: str, control: str, context: Context) -> None:

@@ -10,20 +10,17 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
-from gradio.processing_utils import save_file_to_cache
 
-from studio.events import Finished
+from studio.second_tries import ATTEMPTS, best_of, made_with_second_tries
 from studio.takes import TakeRecord
 from studio.ui.context import Context
 from studio.ui.design import takes_of
-from studio.ui.endpoint import in_range, of_kind
+from studio.ui.endpoint import attempts_of, delivered, in_range, of_kind, shown_try
 from studio.ui.settings import CFG_RANGE, SEED_LIMIT, STEPS_RANGE, SettingError, check_length, parse_seed
-from studio.ui.tts_layout import PROGRAMS
+from studio.ui.wiring import PROGRAMS
 from voxcpm_core import SpeechRequest
 from voxcpm_core.errors import VoxCPMError
 
@@ -39,6 +36,7 @@ def add_design_endpoint(context: Context) -> None:
         gr.Number(None, label="seed", visible=False),
         gr.Number(None, label="cfg_value", visible=False),
         gr.Number(None, label="inference_timesteps", visible=False),
+        gr.Number(ATTEMPTS, label="attempts", visible=False),
     ]
     for field in inputs:  # as it was sent: gradio would round, or refuse without a word
         field.preprocess = lambda payload: payload
@@ -61,9 +59,13 @@ def design_function(context: Context, cache: str) -> Callable[..., list[dict[str
         seed: int | None = None,
         cfg_value: float | None = None,
         inference_timesteps: int | None = None,
+        attempts: int = ATTEMPTS,
         request: gr.Request = None,
     ) -> list[dict[str, Any]]:
         """Design a voice from a description: several takes of one text, made in one batch and stored.
+
+        A take that does not fit its text (too long, too short, no sound) is tried again with a seed that no take has
+        had. Every try is kept as a take of its own; the first good one is returned, else the first.
 
         Parameters:
             control: description of the voice, for example "an elderly man with a deep voice, speaking slowly"
@@ -72,9 +74,11 @@ def design_function(context: Context, cache: str) -> Callable[..., list[dict[str
             seed: seed of the first take, 0 to 4294967295; the next ones count up from it; None for new ones
             cfg_value: guidance, 1 to 5; None for the model's own value
             inference_timesteps: solver steps, 2 to 50; None for the model's own value
+            attempts: tries for each take in all, 1 to 5; 1 for the asked seeds and no others
         Returns:
             takes: a list (JSON), for each take: take_id, seed, file (a 16-bit WAV), seconds, ended_by ("stop", "limit",
-                "cancelled", "error"), checks (a list of name, value, verdict, advice), message (why there is no file)
+                "cancelled", "error"), checks (a list of name, value, verdict, advice), message (why there is no file),
+                attempts (all tries: take_id, seed, ended_by, checks)
         """
         try:
             status = context.synthesizer.status
@@ -82,9 +86,12 @@ def design_function(context: Context, cache: str) -> Callable[..., list[dict[str
                 raise SettingError("design_unsupported", generation=status.generation)
             wish, seeds = _request(control, text, takes, seed, cfg_value, inference_timesteps)
             session = context.session(None, request)
-            with closing(context.synthesizer.speak(wish, seeds=seeds, tab="api", session=session)) as events:
-                made = {event.row: event.record for event in events if isinstance(event, Finished)}
-            return [shown_take(made[row], context, cache) for row in sorted(made)]
+            options = {"seeds": seeds, "tab": "api", "session": session, "attempts": attempts_of(attempts)}
+            made = made_with_second_tries(context.synthesizer, wish, **options)
+            return [
+                {**shown_take(best_of(tries), context, cache), "attempts": [shown_try(one) for one in tries]}
+                for tries in made
+            ]
         except (SettingError, VoxCPMError) as error:
             raise gr.Error(str(error), print_exception=False) from error
 
@@ -117,15 +124,7 @@ def _request(
 
 def shown_take(record: TakeRecord, context: Context, cache: str) -> dict[str, Any]:
     file = None
-    if record.file_name:  # a copy in gradio's own folder, as its file route can serve nothing else
-        path = save_file_to_cache(Path(context.store.audio_path(record.id)), cache_dir=cache)
+    if record.file_name:
+        path = delivered(record, context, cache)
         file = {"path": path, "orig_name": record.file_name, "meta": FILE}
-    return {
-        "take_id": record.id if file else None,
-        "seed": record.seed,
-        "file": file,
-        "seconds": record.seconds,
-        "ended_by": record.ended_by,
-        "checks": [dict(check) for check in record.checks],
-        "message": record.message,
-    }
+    return {**shown_try(record), "file": file, "seconds": record.seconds, "message": record.message}

@@ -17,19 +17,17 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
-from gradio.processing_utils import save_file_to_cache
 
 from studio.events import Reason, Replayed
 from studio.history import Filter, History
 from studio.takes import TakeRecord
 from studio.ui.context import Context
-from studio.ui.endpoint import in_range, of_kind
+from studio.ui.endpoint import delivered, in_range, of_kind
 from studio.ui.settings import SettingError
-from studio.ui.tts_layout import PROGRAMS
+from studio.ui.wiring import PROGRAMS
 from studio.voices import Voice
 from voxcpm_core.errors import VoxCPMError
 
@@ -140,8 +138,7 @@ def replay_function(context: Context, cache: str) -> Callable[..., tuple[dict[st
                 done = next(event for event in events if isinstance(event, Replayed))
             made = done.record if done.record.file_name and done.record.id != wanted else None
             told = {"identical": done.identical, "reasons": _shown(done.reasons), "take_id": made and made.id}
-            path = save_file_to_cache(Path(context.store.audio_path(made.id)), cache_dir=cache) if made else None
-            return {**told, "sentence": done.sentence}, path
+            return {**told, "sentence": done.sentence}, delivered(made, context, cache) if made else None
 
     return replay
 

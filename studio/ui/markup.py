@@ -10,16 +10,13 @@ import re
 from collections.abc import Sequence
 from html import escape
 
-from studio.events import ModelStatus, Progress
+from studio.events import ModelStatus
 from studio.takes import TakeRecord
 from studio.ui.i18n import say, stage
-from voxcpm_core.text import SpokenText
 
 CHARACTERS_PER_SECOND = 14.0  # Latin script, read calmly
 IDEOGRAPHS_PER_SECOND = 4.2
 IDEOGRAPHS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\U00020000-\U0003ffff]")
-LONG_SECONDS = 45
-SHORT_CHARACTERS = 4
 STATE_ICONS = {
     "idle": "ring",
     "waiting": "dots",
@@ -147,27 +144,6 @@ def control_missing(generation: str, language: str) -> str:
     return notice("info", say(language, "control_unsupported", generation=generation))
 
 
-def preview(spoken: SpokenText, language: str) -> str:
-    """Exactly what will be spoken, with what was changed and how long it may take."""
-    count, seconds = len(spoken.text), estimated_seconds(spoken.text)
-    characters = say(language, "preview_one_character" if count == 1 else "preview_characters", count=count)
-    facts = f"{characters} · {say(language, 'preview_seconds', seconds=f'{seconds:.0f}')}"
-    title = tag("header", tag("h3", say(language, "preview")), tag("span", facts, class_="vx-num"))
-    control = ""
-    if spoken.control:
-        named = tag("b", say(language, "preview_control"))
-        control = tag("span", named, " ", escape(spoken.control), class_="vx-control") + " "
-    notes = [*spoken.notes, *_length_notes(count, seconds, language)]
-    lines = tag("ul", *(tag("li", escape(note)) for note in notes)) if notes else ""
-    return tag("section", title, tag("p", control, escape(spoken.text), class_="vx-spoken"), lines, class_="vx-preview")
-
-
-def _length_notes(count: int, seconds: float, language: str) -> list[str]:
-    if seconds > LONG_SECONDS:
-        return [say(language, "preview_long")]
-    return [say(language, "preview_short")] if count <= SHORT_CHARACTERS else []
-
-
 def preview_message(message: str, language: str) -> str:
     """The preview's place when there is nothing to speak."""
     title = tag("header", tag("h3", say(language, "preview")))
@@ -178,58 +154,6 @@ def estimated_seconds(text: str) -> float:
     """Roughly how long ``text`` takes to speak: for the progress bar, never for a limit."""
     ideographs = len(IDEOGRAPHS.findall(text))
     return max((len(text) - ideographs) / CHARACTERS_PER_SECOND + ideographs / IDEOGRAPHS_PER_SECOND, 1.0)
-
-
-def status_line(
-    state: str,
-    language: str,
-    progress: Progress | None = None,
-    *,
-    seed: int | None = None,
-    expected: float = 0.0,
-    take_id: str = "",
-    levels: Sequence[int] = (),
-) -> str:
-    """What is going on: a word and a shape, patches, seconds made, speed. studio.js draws the live lane from the data.
-
-    expected: seconds that the text may take, for the lane's width; levels: peaks of what is made, 0..99.
-    """
-    facts = []
-    if progress is not None:
-        facts += [
-            tag("span", number(str(progress.patches)), " ", say(language, "patches")),
-            tag("span", number(f"{progress.seconds:.1f}"), " ", say(language, "seconds_made")),
-            tag("span", "RTF ", number(f"{progress.rtf:.2f}"), title=say(language, "rtf_title")),
-        ]
-    if seed is not None:
-        facts.append(tag("span", say(language, "seed"), " ", number(str(seed))))
-    return tag(
-        "div",
-        state_mark(state, say(language, f"state_{state}")),
-        *facts,
-        class_=f"vx-status is-{state}",
-        data_state=state,
-        data_seconds=f"{progress.seconds if progress else 0.0:.3f}",
-        data_expected=f"{expected:.1f}",
-        data_take=take_id,
-        data_levels=",".join(map(str, levels)),
-    )
-
-
-def live_bar(language: str) -> str:
-    """The lane that grows while sound is made: drawn by studio.js, and never rewritten meanwhile."""
-    lane = tag(
-        "div",
-        tag("canvas"),
-        class_="vx-lane-live",
-        role="progressbar",
-        aria_label=say(language, "made_bar"),
-        aria_valuemin=0,
-        aria_valuemax=100,
-    )
-    toggle = button("live", say(language, "live_toggle"), icon("play"), class_="vx-play")
-    time = tag("span", "0:00.0 / 0:00.0", class_="vx-num vx-clock")
-    return tag("div", toggle, lane, time, class_="vx-live", hidden=True)
 
 
 def notice(kind: str, sentence: str) -> str:

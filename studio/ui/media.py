@@ -27,6 +27,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from studio.export_takes import marked_wav
 from studio.pictures import spectrogram_png, waveform_png
 from studio.store import Store, StoreError
 from studio.takes import TakeRecord
@@ -56,7 +57,10 @@ class Media:
         self._lane = lru_cache(maxsize=1024)(self._lane_uncached)
 
     def address(self, take_id: str, what: str) -> str:
-        """Address of "sound", "recipe", "waveform" or "spectrogram", relative to the page."""
+        """Address of "sound", "download", "recipe", "waveform" or "spectrogram", relative to the page.
+
+        A download is the same sound with tags that say how it was made.
+        """
         return f"{PREFIX}/{take_id}/{self._signature(take_id)}/{what}"
 
     def lane(self, take_id: str) -> str:
@@ -120,6 +124,9 @@ class Media:
             return FileResponse(
                 self._store.audio_path(record.id), media_type="audio/wav", filename=name, headers=PRIVATE
             )
+        if what == "download":
+            saved_as = {"Content-Disposition": f"attachment; filename*=utf-8''{quote(name)}"}
+            return Response(marked_wav(self._store, record), media_type="audio/wav", headers={**PRIVATE, **saved_as})
         if what == "recipe":
             saved_as = {"Content-Disposition": f"attachment; filename*=utf-8''{quote(Path(name).stem)}.json"}
             return Response(recipe_json(record), media_type="application/json", headers={**PRIVATE, **saved_as})

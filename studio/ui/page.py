@@ -15,6 +15,7 @@ from studio.store import Store
 from studio.synthesizer import Synthesizer
 from studio.transcription import DEFAULT_MODEL
 from studio.ui import (
+    chapters_layout,
     cloning_layout,
     cloning_wiring,
     design_layout,
@@ -22,12 +23,14 @@ from studio.ui import (
     history_markup,
     look,
     markup,
-    take_markup,
+    origin_check,
     tts_layout,
     voices_chooser,
     voices_layout,
     voices_markup,
 )
+from studio.ui.adapter_panel import AdapterHandlers
+from studio.ui.chapters import ChaptersHandlers
 from studio.ui.cloning import CloningHandlers
 from studio.ui.cloning_desk import DeskHandlers
 from studio.ui.context import Context
@@ -37,15 +40,15 @@ from studio.ui.endpoint_cloning import add_cloning_endpoints
 from studio.ui.endpoint_design import add_design_endpoint
 from studio.ui.endpoint_takes import add_take_endpoints
 from studio.ui.history import HistoryHandlers
-from studio.ui.i18n import label, language_of, translations
+from studio.ui.i18n import label, translations
 from studio.ui.media import Media
+from studio.ui.opening import Said, first_visit, tell_model, wire_opening
 from studio.ui.picker import PickerHandlers
 from studio.ui.replay import ReplayHandlers
-from studio.ui.takes_list import TakesHandlers
-from studio.ui.tts import TTSHandlers, new_owner
-from studio.ui.tts_layout import POLL_SECONDS, QUIET, SPEAKERS, TTSTab
+from studio.ui.tts import TTSHandlers
 from studio.ui.voices import VoicesHandlers
 from studio.ui.voices_chooser import VoiceChooser
+from studio.ui.wiring import POLL_SECONDS, QUIET, SPEAKERS
 
 # Fixed, so that what a browser keeps outlives the server. It hides nothing: only ids and settings are kept.
 BROWSER_KEY = "voxcpm-studio-1"
@@ -64,11 +67,12 @@ def build_page(
     """
     recogniser = recogniser or DEFAULT_MODEL
     context = Context(synthesizer, store, Media(store, synthesizer.voices), shared, recogniser)
-    tts, takes, voices = TTSHandlers(context), TakesHandlers(context), VoicesHandlers(context)
+    tts, voices = TTSHandlers(context), VoicesHandlers(context)
     histories, replays = HistoryHandlers(context), ReplayHandlers(context)
     with gr.Blocks(title="VoxCPM Studio", analytics_enabled=False, fill_width=True, delete_cache=CACHE_SWEEP) as page:
         owner = gr.BrowserState(None, storage_key=f"{BROWSER_KEY}-owner", secret=BROWSER_KEY)
         kept = gr.BrowserState({}, storage_key=f"{BROWSER_KEY}-settings", secret=BROWSER_KEY)
+        kept_spoken = gr.BrowserState([], storage_key=f"{BROWSER_KEY}-tts-lanes", secret=BROWSER_KEY)
         kept_design = gr.BrowserState({}, storage_key=f"{BROWSER_KEY}-design", secret=BROWSER_KEY)
         kept_lanes = gr.BrowserState([], storage_key=f"{BROWSER_KEY}-design-lanes", secret=BROWSER_KEY)
         kept_cloning = gr.BrowserState({}, storage_key=f"{BROWSER_KEY}-cloning", secret=BROWSER_KEY)
@@ -84,27 +88,36 @@ def build_page(
         with gr.Tabs(selected="tts", elem_id="vx-tabs") as tabs:
             with gr.Tab(label("tab_tts"), id="tts") as tts_room:
                 tab = tts_layout.layout()
-            with gr.Tab(label("tab_design"), id="design"):
+            with gr.Tab(label("tab_design"), id="design") as design_room:
                 design = design_layout.layout()
             with gr.Tab(label("tab_cloning"), id="cloning") as cloning_room:
                 cloning = cloning_layout.layout()
+            with gr.Tab(label("tab_chapters"), id="chapters") as chapters_room:
+                chapters = chapters_layout.layout()
             with gr.Tab(label("tab_voices"), id="voices") as voices_room:
                 library = voices_layout.layout()
             with gr.Tab(label("tab_history"), id="history") as history_room:
                 history = history_layout.layout()
+        origin = origin_check.layout()
         foot = look.html(footer("en"), elem_id="vx-foot")
         add_endpoint(context)
         add_design_endpoint(context)
         add_cloning_endpoints(context)
         add_take_endpoints(context)
+        origin_check.add_origin_endpoint(context)
+        origin_check.wire(context, origin, owner)
 
         lists = [tab.recent, library.trial, history.lanes, history.detail]
-        tts_layout.wire(tts, tab, owner, kept, takes.recent, lists=lists, tabs=tabs)
+        speaker = PickerHandlers(context, "tts")
+        tts_layout.wire(tts, speaker, tab, owner, kept, kept_spoken, lists, tabs, tts_room, page.load)
+        visits = [first_visit(room) for room in (design_room, cloning_room, chapters_room)]
+        (designing, design_model), (cloning_opens, cloning_model), (reading, _) = visits
+        tell_model(card, visits)
         history_layout.wire(histories, replays, history, owner, history_room)
         voices_layout.wire(voices, library, owner, voices_room, SPEAKERS)
         designs = DesignHandlers(context)
         picker = PickerHandlers(context, "design")
-        design_layout.wire(designs, picker, design, owner, kept_design, kept_lanes, page.load, card)
+        design_layout.wire(designs, picker, design, owner, kept_design, kept_lanes, designing.change, design_model)
         reused = [tab.recent.reuse, history.lanes.reuse, history.detail.reuse]
         design_layout.wire_reuse(designs, design, owner, reused, tabs)
         clones = CloningHandlers(context)
@@ -112,66 +125,47 @@ def build_page(
             clones,
             DeskHandlers(context),
             PickerHandlers(context, "cloning"),
+            AdapterHandlers(context),
             cloning,
             owner,
             kept_cloning,
             kept_clones,
-            page.load,
-            card,
+            cloning_opens.change,
+            cloning_model,
             cloning_room.select,
         )
         cloning_wiring.wire_reuse(clones, cloning, owner, reused, tabs)
-        model = [card, retry, timer, tab.generate, tab.control, tab.control_note]
+        narrator = PickerHandlers(context, "chapters")
+        chapters_layout.wire(ChaptersHandlers(context, narrator), narrator, chapters, owner, reading.change)
+        model = [card, retry, timer, tab.form.generate, tab.control, tab.control_note]
         retry.click(tts.retry, None, model, **QUIET)
-        tts_layout.wire_arrival(tts, tab, kept, model, page.load, timer.tick)
-        page.load(new_owner, owner, owner, **QUIET).then(takes.recent, owner, tab.recent, **QUIET)
-        tts_room.select(takes.revisited, owner, tab.recent, **QUIET)
+        timer.tick(tts.arrive, *tts_layout.arrival(tab, kept, owner, model), **QUIET)
         voices_chooser.wire(
             VoiceChooser(context),
             tab.voice,
-            tab.form[-1],
+            tab.form.seed,
             owner,
             tabs,
-            card.change,
-            tts_room.select,
             library.detail.use,
             history.seeds.use_seed,
         )
-        _load_words(page, tab, [header, switches, foot], history, library)
-    page.queue(default_concurrency_limit=tts_layout.SPEAKERS)
+        said = _said(header, switches, foot, tab.recent_title) + [
+            (history.detail, history_markup.nothing_open),
+            (library.detail, voices_markup.none_open),
+            (library.export, voices_markup.bundle_bar),
+        ]
+        wire_opening(page.load, tts, tab, kept, owner, model, said)
+    page.queue(default_concurrency_limit=SPEAKERS)
     return page, context
 
 
-def _load_words(
-    page: gr.Blocks,
-    tab: TTSTab,
-    frame: list[gr.HTML],
-    history: history_layout.HistoryTab,
-    library: voices_layout.VoicesTab,
-) -> None:
-    """Written in English when the page is built; said again for visitors who read Chinese."""
-    shown = [*frame, tab.status, tab.live_bar, tab.take, tab.preview, tab.recent_title]
-    shown += [history.detail, library.detail, library.export]
-
-    def words(request: gr.Request) -> tuple[Any, ...]:
-        language = language_of(request)
-        if language == "en":
-            return tuple(gr.skip() for _ in shown)
-        return (
-            markup.header(language),
-            markup.switches(language),
-            footer(language),
-            markup.status_line("idle", language),
-            markup.live_bar(language),
-            take_markup.empty_take(language),
-            markup.preview_message(markup.say(language, "preview_empty"), language),
-            tts_layout.recent_heading(language),
-            history_markup.nothing_open(language),
-            voices_markup.none_open(language),
-            voices_markup.bundle_bar(language),
-        )
-
-    page.load(words, None, shown, **QUIET)
+def _said(header: gr.HTML, switches: gr.HTML, foot: gr.HTML, recent_title: gr.HTML) -> list[Said]:
+    return [
+        (header, markup.header),
+        (switches, markup.switches),
+        (foot, footer),
+        (recent_title, tts_layout.recent_heading),
+    ]
 
 
 def footer(language: str) -> str:
@@ -225,7 +219,7 @@ def launch(
         i18n=translations(),
         max_file_size=UPLOAD_LIMIT,
         app_kwargs={
-            "routes": [*context.media.routes(), *context.clip_media.routes()],
+            "routes": [*context.media.routes(), *context.clip_media.routes(), *context.books.routes()],
             "middleware": guards + [Middleware(look.EarlyHead)],
         },
     )

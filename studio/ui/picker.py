@@ -11,7 +11,7 @@ import random
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import gradio as gr
@@ -23,25 +23,15 @@ from studio.takes import TakeRecord
 from studio.ui import markup, picker_markup
 from studio.ui.context import Context
 from studio.ui.i18n import language_of, say
+from studio.ui.picker_plan import Wish, like_notes, next_try, planned
 from studio.ui.picker_run import KEEP, OFF, ON, SLOTS, Message, Run
 from studio.ui.picker_takes import facts_of, records_of, target_of
-from studio.ui.settings import SEED_LIMIT, SettingError
+from studio.ui.settings import SettingError
 from studio.ui.takes_list import tell, warn
 from studio.ui.tickets import Tickets
-from voxcpm_core import SpeechRequest
 from voxcpm_core.errors import VoxCPMError
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Wish:
-    """What a tab asks for: the request (its seed does not count), how many takes, and the base seed."""
-
-    request: SpeechRequest
-    takes: int = SLOTS
-    seed: int | None = None  # take k, from 0, uses seed + k; None: a new one
-    options: Mapping[str, Any] = field(default_factory=dict)  # for Synthesizer.speak: voice_id, voice_as, notes
 
 
 class PickerHandlers:
@@ -79,8 +69,10 @@ class PickerHandlers:
         ticket: str | None,
         owner: str | None,
         request: gr.Request,
+        lane: int | None = None,
     ) -> Iterator[tuple[Any, ...]]:
-        """Takes from click to lanes. kind: "new", "others" (but the picked), "text" (same seeds) or "around" (like it).
+        """Takes from click to lanes. kind: "new", "others" (but the picked), "text" (same seeds), "around" (like it) or
+        "lane" (this one only).
 
         When the browser goes away this is closed, and the takes are kept as they are.
         """
@@ -92,11 +84,13 @@ class PickerHandlers:
             wish = make_wish()
             before = records_of(takes, self._context, owner, request)
             picked = None if picked is None or before[picked] is None else picked  # it may have been deleted since
-            plan = planned(kind, wish, before, picked)
+            plan = planned(kind, wish, before, lane if kind == "lane" else picked)
             if kind == "around":
                 wish = self._like(wish, before[picked])
+            if kind == "lane":
+                wish = next_try(wish, before[lane])
             kept = {} if kind in ("new", "text") else {s: r for s, r in enumerate(before) if r and s not in dict(plan)}
-            yield from self._made(wish, plan, kept, bool(blind), ticket, owner, request)
+            yield from self._made(wish, plan, kept, picked, bool(blind), ticket, owner, request)
         except SettingError as error:
             yield _refused(error.sentence(language), language)
         except VoxCPMError as error:
@@ -112,6 +106,7 @@ class PickerHandlers:
         wish: Wish,
         plan: list[tuple[int, int]],
         kept: Mapping[int, TakeRecord],
+        picked: int | None,
         blind: bool,
         ticket: str | None,
         owner: str | None,
@@ -131,36 +126,46 @@ class PickerHandlers:
                 if isinstance(event, Started) and self._tickets.is_withdrawn(ticket):  # Stop came between the two
                     self._context.synthesizer.stop(event.job_id)
                 for message in run.messages(event):
-                    if isinstance(event, Started) and not kept:
+                    if isinstance(event, Started) and picked not in kept:
                         message.picked, message.line = None, picker_markup.pick_line(language, None)
                     yield message.values()
 
     def _like(self, wish: Wish, record: TakeRecord) -> Wish:
-        """The same request with a take's sound as its reference: another voice's clip or prompt gives way to it."""
+        """The same request with a take's sound as its reference: another voice's clip or prompt gives way to it.
+
+        Whose voice that is, and that it may be used, was said when the take was made: that goes with it.
+        """
         status = self._context.synthesizer.status
         if not status.supports_reference:
             raise SettingError("around_unsupported", generation=status.generation or status.name)
         path = self._context.store.audio_path(record.id)
         request = replace(wish.request, reference_wav_path=path, prompt_wav_path=None, prompt_text=None)
-        return replace(wish, request=request, options={})
+        return replace(wish, request=request, options={"consent": record.consent, "notes": like_notes(record)})
 
     def restore(self, lanes: object, owner: str | None, request: gr.Request) -> tuple[Any, ...]:
-        """The takes that this browser had in its lanes when it left, as far as they are still there."""
+        """The takes that this browser had in its lanes when it left, as far as they are still there; and at the end
+        the switch of a blind comparison, which goes on."""
         ids = [take if isinstance(take, str) else "" for take in lanes[:SLOTS]] if isinstance(lanes, list) else []
         records = records_of(ids, self._context, owner, request)
         if not any(records):
-            return Message().values()
+            return (*Message().values(), KEEP)
         picked = next((slot for slot, record in enumerate(records) if record and record.picked), None)
-        return self.show(ids, picked, owner, request)
+        hidden = any(take in self._context.blind for take in ids)
+        return (*self.show(ids, picked, owner, request, hidden), hidden or KEEP)
 
     def show(
-        self, take_ids: Sequence[str], picked: int | None, owner: str | None, request: gr.Request
+        self,
+        take_ids: Sequence[str],
+        picked: int | None,
+        owner: str | None,
+        request: gr.Request,
+        hidden: bool = False,
     ) -> tuple[Any, ...]:
         """Stored takes in the lanes, for a tab that did not make them here: up to SLOTS ids."""
         language = language_of(request)
         takes = [*take_ids, *[""] * SLOTS][:SLOTS]
         records = records_of(takes, self._context, owner, request)
-        facts = {slot: picker_markup.unused() for slot in range(SLOTS)} | self._facts(records, language, hidden=False)
+        facts = {slot: picker_markup.unused() for slot in range(SLOTS)} | self._facts(records, language, hidden)
         chosen = records[picked] if picked is not None else None
         return Message(
             facts=facts,
@@ -169,7 +174,7 @@ class PickerHandlers:
             line=picker_markup.pick_line(language, picked if chosen else None, chosen),
             takes=[record.id if record else "" for record in records],
             picked=picked if chosen else None,
-            hidden=False,
+            hidden=hidden,
         ).values()
 
     def stop(self, job: str | None, request: gr.Request) -> tuple[Any, ...]:
@@ -207,6 +212,7 @@ class PickerHandlers:
         if hidden:
             if run := self._runs.get(ticket or ""):
                 run.hidden = False
+            self._context.blind.reveal(takes)
             message.hidden, message.facts = False, self._facts(records, language, hidden=False)
         return message.values()
 
@@ -224,6 +230,7 @@ class PickerHandlers:
             takes = [takes[source.get(slot, slot)] for slot in range(SLOTS)]
             records = [records[source.get(slot, slot)] for slot in range(SLOTS)]
         message = Message(takes=takes, hidden=bool(blind), facts=self._facts(records, language, hidden=bool(blind)))
+        (self._context.blind.hide if blind else self._context.blind.reveal)(takes)
         if blind:
             message.picked, message.line = None, picker_markup.pick_line(language, None)
         return message.values()
@@ -252,6 +259,17 @@ class PickerHandlers:
         tell(say(language, "note_kept" if record.note else "note_removed"))
         return self._facts(records_of(takes, self._context, owner, request), language, hidden)[slot]
 
+    def pin(self, slot: int, takes: list[str], owner: str | None, request: gr.Request) -> Any:
+        """The seed of the take in lane ``slot``, for the tab's seed field."""
+        language = language_of(request)
+        try:
+            seed = self._context.take(takes[slot], owner, request).seed
+        except StoreError:
+            warn(say(language, "take_gone"))
+            return KEEP
+        tell(say(language, "pinned", seed=seed))
+        return str(seed)
+
     def save_voice(
         self, name: str, takes: list[str], picked: int | None, owner: str | None, request: gr.Request
     ) -> tuple[Any, Any]:
@@ -275,29 +293,6 @@ class PickerHandlers:
             for slot, record in enumerate(records)
             if record is not None
         }
-
-
-def planned(kind: str, wish: Wish, before: Sequence[TakeRecord | None], picked: int | None) -> list[tuple[int, int]]:
-    """Which lane gets which seed. before: the takes that are shown now. Raises SettingError when it makes no sense."""
-    if kind == "new":
-        base = secrets.randbelow(SEED_LIMIT) if wish.seed is None else wish.seed
-        return [(slot, (base + slot) % SEED_LIMIT) for slot in range(min(max(wish.takes, 1), SLOTS))]
-    there = [slot for slot in range(SLOTS) if before[slot]]
-    if not there:
-        raise SettingError("ask_takes")
-    if kind == "text":
-        if all(before[slot].typed_text == wish.request.text for slot in there):
-            raise SettingError("ask_other_text")
-        return [(slot, before[slot].seed) for slot in there]
-    if kind == "around":
-        if picked is None:
-            raise SettingError("ask_pick")
-        others = [slot for slot in range(SLOTS) if slot != picked]
-        return [(slot, (before[picked].seed + k) % SEED_LIMIT) for k, slot in enumerate(others, 1)]
-    others = [slot for slot in range(max(wish.takes, max(there) + 1)) if slot != picked]
-    if not others:  # one take only, and it is picked: the next lane is free
-        others = [slot for slot in range(SLOTS) if slot != picked][:1]
-    return [(slot, secrets.randbelow(SEED_LIMIT)) for slot in others]
 
 
 def _refused(sentence: str, language: str) -> tuple[Any, ...]:

@@ -13,15 +13,7 @@ from studio.ui.i18n import label, language_of
 from studio.ui.look import html
 from studio.ui.picker import SLOTS, PickerHandlers, Wish
 from studio.ui.takes_list import TELLING
-from studio.ui.tts_layout import QUIET, SPEAKERS
-
-RUNNING: dict[str, Any] = {
-    "concurrency_limit": SPEAKERS,
-    "concurrency_id": "speak",
-    "trigger_mode": "multiple",  # one that was withdrawn may still stand in the queue
-    "show_progress": "hidden",
-    "api_visibility": "private",
-}
+from studio.ui.wiring import QUIET, RUNNING
 
 # What is pressed inside a lane reaches Python as one click of its HTML; playing stays in the browser.
 PICK_EVENTS = """
@@ -33,6 +25,8 @@ FACT_EVENTS = """
 element.addEventListener('click', (event) => {
   const button = event.target.closest('[data-act]');
   if (button?.dataset.act === 'star') trigger('click', { star: button.getAttribute('aria-pressed') !== 'true' });
+  if (button?.dataset.act === 'pin') trigger('pin', {});
+  if (button?.dataset.act === 'again') trigger('again', {});
   if (button?.dataset.act === 'note') trigger('click', { note: button.parentElement.querySelector('textarea').value });
 });
 """
@@ -172,23 +166,35 @@ def wire(
     owner: gr.BrowserState,
     load: Callable[..., Any],
     lanes: gr.BrowserState | None = None,
+    seed: gr.Textbox | None = None,
 ) -> Ends:
-    """``wish(*values of fields)`` makes a request, or raises SettingError; ``load`` is the page's load event.
+    """``wish(*values of fields)`` makes a request, or raises SettingError; ``load`` is the event of the
+    page or the tab that opens.
 
     Without a ``wish`` nothing is made from here: the tab shows stored takes (:meth:`PickerHandlers.show`). ``lanes``
-    keeps the ids of the takes in the browser, so that they are there again when the page is.
+    keeps the ids of the takes in the browser, so that they are there again when the page is. ``seed`` is the field
+    that a take's seed can be pinned in.
     """
     shown = picker.shown(generate, stop)
     ends = _wire_runs(handlers, picker, wish, fields, generate, stop, owner) if wish else []
     for slot in range(SLOTS):
-        _wire_lane(handlers, picker, slot, shown, owner)
+        _wire_lane(handlers, picker, slot, shown, owner, seed)
+    if wish:
+        picker.root.elem_classes.append("vx-makes")
+    if seed is not None:
+        picker.root.elem_classes.append("vx-pins")
     blind = [picker.blind, picker.takes, picker.hidden, picker.job, owner]
-    picker.blind.input(handlers.compare_blindly, blind, shown, **QUIET)
-    said = load(_said, None, picker.said(), **QUIET)
-    if lanes is not None:
-        for end in ends:
-            end.then(lambda takes: takes, picker.takes, lanes, **QUIET)
-        said = said.then(handlers.restore, [lanes, owner], shown, **QUIET)
+    shuffled = picker.blind.input(handlers.compare_blindly, blind, shown, **QUIET)
+    if lanes is None:
+        said = load(_said, None, picker.said(), **QUIET)
+    else:
+        for event in (*ends, shuffled):
+            event.then(lambda takes: takes, picker.takes, lanes, **QUIET)
+
+        def opened(lanes, owner, request: gr.Request):
+            return (*_said(request), *handlers.restore(lanes, owner, request))
+
+        said = load(opened, [lanes, owner], [*picker.said(), *shown, picker.blind], **QUIET)
     saving = [picker.voice_name, picker.takes, picker.picked, owner], [picker.notice, picker.voice_name]
     saved = gr.on([picker.voice_save.click, picker.voice_name.submit], handlers.save_voice, *saving, **QUIET)
     return Ends(ends, saved, said)
@@ -211,24 +217,41 @@ def _wire_runs(
     for kind, button in buttons.items():
         clicked = button.click(handlers.wait, None, shown, **QUIET)
         ends.append(clicked.then(_running(handlers, kind, wish), inputs, shown, **RUNNING))
+    for slot, facts in enumerate(picker.facts):
+        clicked = facts.again(handlers.wait, None, shown, **QUIET)
+        ends.append(clicked.then(_running(handlers, "lane", wish, slot), inputs, shown, **RUNNING))
     return ends
 
 
-def _wire_lane(handlers: PickerHandlers, picker: Picker, slot: int, shown: list[Any], owner: gr.BrowserState) -> None:
+def _wire_lane(
+    handlers: PickerHandlers,
+    picker: Picker,
+    slot: int,
+    shown: list[Any],
+    owner: gr.BrowserState,
+    seed: gr.Textbox | None,
+) -> None:
     def pick(takes, picked, hidden, ticket, owner, request: gr.Request):
         return handlers.pick(slot, takes, picked, hidden, ticket, owner, request)
 
     def review(takes, hidden, owner, event: gr.EventData, request: gr.Request):
         return handlers.review(slot, takes, hidden, owner, event, request)
 
+    def pin(takes, owner, request: gr.Request):
+        return handlers.pin(slot, takes, owner, request)
+
     picked = [picker.takes, picker.picked, picker.hidden, picker.ticket, owner]
     picker.bars[slot].click(pick, picked, shown, **QUIET)
     picker.facts[slot].click(review, [picker.takes, picker.hidden, owner], picker.facts[slot], **TELLING)
+    if seed is not None:
+        picker.facts[slot].pin(pin, [picker.takes, owner], seed, **TELLING)
 
 
-def _running(handlers: PickerHandlers, kind: str, wish: Callable[..., Wish]) -> Callable[..., Iterator[tuple]]:
+def _running(
+    handlers: PickerHandlers, kind: str, wish: Callable[..., Wish], lane: int | None = None
+) -> Callable[..., Iterator[tuple]]:
     def run(takes, picked, blind, ticket, owner, request: gr.Request, *values):
-        yield from handlers.run(kind, lambda: wish(*values), takes, picked, blind, ticket, owner, request)
+        yield from handlers.run(kind, lambda: wish(*values), takes, picked, blind, ticket, owner, request, lane)
 
     return run
 

@@ -13,6 +13,7 @@ from html import escape
 
 from studio.checks import Verdict
 from studio.events import Progress
+from studio.second_tries import needs_second_try
 from studio.takes import TakeRecord
 from studio.ui.i18n import say
 from studio.ui.markup import button, end_notice, icon, number, state_mark, tag
@@ -83,6 +84,7 @@ def facts_running(
     said = []
     if progress is not None:
         said += [
+            tag("span", number(str(progress.patches)), " ", say(language, "patches")),
             tag("span", number(f"{progress.seconds:.1f}"), " ", say(language, "seconds_made")),
             tag("span", "RTF ", number(f"{progress.rtf:.2f}"), title=say(language, "rtf_title")),
         ]
@@ -109,9 +111,7 @@ def facts_finished(
     gain: float = 0.0,
 ) -> str:
     """A take that has ended. hidden: its seed and all that tells it are secret; gain: dB to level it with others."""
-    kept = bool(record.file_name)
-    lost = not kept and (record.seconds > 0 or record.ended_by == "stop")
-    state = "unsaved" if lost else record.ended_by
+    kept, state = bool(record.file_name), end_of(record)
     speed = tag("span", "RTF ", number(f"{record.rtf:.2f}"), title=say(language, "rtf_title"))
     seed = _seed(None if hidden else record.seed, state, language)
     line = [_mark(state, language), tag("span", number(f"{record.seconds:.1f}"), " s"), seed, speed]
@@ -125,6 +125,7 @@ def facts_finished(
         tag("p", *line, class_="vx-meta vx-num"),
         end_notice(record, language),
         _reasons(reasons),
+        _offer(language) if needs_second_try(record) else "",
         _tools(record, media, language, hidden) if kept else "",
         class_=f"vx-slot-facts is-{state}",
         data_state=state,
@@ -132,6 +133,18 @@ def facts_finished(
         data_levels=",".join(map(str, levels)),
         **data,
     )
+
+
+def end_of(record: TakeRecord) -> str:
+    """How a take ended, as a state of the page: "unsaved" when there was sound that could not be stored."""
+    lost = not record.file_name and (record.seconds > 0 or record.ended_by == "stop")
+    return "unsaved" if lost else record.ended_by
+
+
+def _offer(language: str) -> str:
+    """What may help a take that does not fit its text. It has been heard, so nothing is replaced unasked."""
+    again = button("again", say(language, "again"), icon("dice"), tag("span", say(language, "again")), class_="vx-link")
+    return tag("p", tag("span", say(language, "again_hint")), " ", again, class_="vx-offer")
 
 
 def _mark(state: str, language: str) -> str:
@@ -178,6 +191,8 @@ def _tools(record: TakeRecord, media: Media, language: str, hidden: bool) -> str
     )
     tools = [star, _note(language, record.note), _spectrogram(record, media, language)]
     if not hidden:  # the file's name and the recipe tell the seed
+        words = say(language, "pin")
+        tools.append(button("pin", words, icon("pin"), tag("span", words), class_="vx-link vx-pin"))
         tools += [_download(record, media, language), _recipe(record, language)]
     return tag("div", *tools, class_="vx-slot-tools")
 
@@ -208,7 +223,7 @@ def _download(record: TakeRecord, media: Media, language: str) -> str:
         icon("download"),
         say(language, "download_short"),
         class_="vx-link vx-download",
-        href=media.address(record.id, "sound"),
+        href=media.address(record.id, "download"),
         download=file_name(record),
         title=title,
         aria_label=title,
@@ -229,13 +244,15 @@ def empty(language: str) -> str:
         f"<kbd>1</kbd> <kbd>2</kbd> <kbd>3</kbd> {say(language, 'key_pick')}",
         f"<kbd>Space</kbd> {say(language, 'key_play')}",
         f"<kbd>R</kbd> {say(language, 'key_others')}",
+        f'<kbd data-key="mod">Ctrl</kbd> <kbd>Enter</kbd> {say(language, "key_generate")}',
+        f"<kbd>Esc</kbd> {say(language, 'key_stop')}",
     ]
     return tag(
         "div",
         tag("span", class_="vx-empty-wave", aria_hidden="true"),
         tag("h2", say(language, "picker_empty_title")),
         tag("ol", *steps),
-        tag("p", " <span></span> ".join(keys), class_="vx-keys"),
+        tag("p", *(tag("span", key, class_="vx-key") for key in keys), class_="vx-keys"),
         class_="vx-empty",
     )
 

@@ -19,7 +19,8 @@ from studio.ui.picker_takes import facts_of, target_of
 
 SLOTS = 3
 STARTS = 4  # buttons that start a run
-PAGE_INTERVAL = 0.25  # seconds between two messages to a page; what is made faster than that travels together
+PAGE_INTERVAL = 0.15  # seconds between two messages to a page; what is made faster than that travels together
+LANE_INTERVAL = 0.05  # ... and more for every other lane, as each makes a message longer
 FIRST_SOUND = 0.2  # seconds of audio before a lane's first message: less makes no whole frame of the stream
 KEEP: Any = gr.skip()
 
@@ -81,6 +82,7 @@ class Run:
         self._progress: dict[int, Progress] = {}
         self._left = set(slots)
         self._ends: set[str] = set()
+        self._interval = PAGE_INTERVAL + LANE_INTERVAL * (len(self._slots) - 1)
         self._sent = float("-inf")
 
     def messages(self, event: Event) -> Iterator[Message]:
@@ -92,7 +94,7 @@ class Run:
             self._levels[slot] += levels(event.samples)
         elif isinstance(event, Progress):
             self._progress[self._slots[event.row]] = event
-            if time.monotonic() - self._sent >= PAGE_INTERVAL and (ready := self._ready()):
+            if time.monotonic() - self._sent >= self._interval and (ready := self._ready()):
                 yield Message(
                     live={slot: self._sound(slot) for slot in ready},
                     facts={slot: self._running("speaking", slot) for slot in ready},
@@ -126,9 +128,11 @@ class Run:
 
     def _finished(self, slot: int, record: TakeRecord) -> Message:
         self._left.discard(slot)
-        self._ends.add(record.ended_by)
+        self._ends.add(picker_markup.end_of(record))
         if record.file_name:
             self._records[slot] = record
+            if self.hidden:
+                self._context.blind.hide([record.id])
         message = Message(
             live={slot: self._sound(slot)} if self._pieces[slot] else {},
             facts={slot: self._facts(record)} | self._levelled(),

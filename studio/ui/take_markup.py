@@ -1,4 +1,4 @@
-"""Takes as HTML: the card of a finished take, lanes in a list, and what stands there before the first one.
+"""Takes as HTML: lanes in a list, and the parts that a take is shown with.
 
 assets/studio.js plays, seeks and draws by the ``data-`` attributes; the sound never belongs to these
 elements, so they can be written anew while it plays.
@@ -16,36 +16,6 @@ from studio.ui.markup import button, icon, state_mark, tag
 from studio.ui.media import LANE_COLUMNS, Media, file_name, recipe_json
 
 WORDS_IN_LANE = 240  # characters of the text that a lane shows
-
-
-def empty_take(language: str) -> str:
-    """Teaches by example where the first take will be."""
-    steps = (tag("li", say(language, f"take_empty_{step}")) for step in (1, 2, 3))
-    generate, stop = say(language, "take_empty_keys"), say(language, "take_empty_stop")
-    keys = f'<kbd data-key="mod">Ctrl</kbd> <kbd>Enter</kbd> {generate} <span></span> <kbd>Esc</kbd> {stop}'
-    return tag(
-        "div",
-        tag("span", class_="vx-empty-wave", aria_hidden="true"),
-        tag("h2", say(language, "take_empty_title")),
-        tag("ol", *steps),
-        tag("p", keys, class_="vx-keys"),
-        class_="vx-empty",
-    )
-
-
-def take_card(record: TakeRecord, media: Media, language: str) -> str:
-    """A finished take: player on its pictures, what it is, download and recipe."""
-    time = tag("span", f"0:00.0 / {clock(record.seconds)}", class_="vx-num vx-clock")
-    gap = tag("span", class_="vx-grow")
-    return tag(
-        "article",
-        tag("header", play_button(language), time, gap, download_link(record, media, language)),
-        tracks(record, media, language),
-        facts_list(record, language),
-        recipe_fold(record, language),
-        class_="vx-take",
-        **player_data(record, media),
-    )
 
 
 def tracks(record: TakeRecord, media: Media, language: str) -> str:
@@ -78,6 +48,8 @@ def facts_list(record: TakeRecord, language: str, *more: str) -> str:
         ("model", f"{record.model_id} · {record.device} {record.dtype}"),
         ("rate", f"{record.sample_rate / 1000:g} kHz"),
     ]
+    if record.lora_name:
+        facts.append(("adapter_name", f"{record.lora_name} · {record.lora_strength:.0%}"))
     cells = [fact(say(language, key), escape(value)) for key, value in facts]
     end = fact(say(language, "ended"), ended(record, language))
     return tag("dl", *cells, end, *more, class_="vx-facts")
@@ -207,7 +179,7 @@ def download_link(record: TakeRecord, media: Media, language: str) -> str:
         icon("download"),
         say(language, "download_short"),
         class_="vx-link vx-download",
-        href=media.address(record.id, "sound"),
+        href=media.address(record.id, "download"),
         download=file_name(record),
         title=title,
         aria_label=title,

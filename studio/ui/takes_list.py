@@ -61,16 +61,10 @@ class TakesHandlers:
         language = language_of(request)
         try:
             records = self._context.store.takes(limit=RECENT, session=self._context.visible(owner, request))
+            records = [record for record in records if record.id not in self._context.blind]
         except StoreError as error:
             return markup.notice("error", str(error))
         return take_markup.lanes(records, self._context.media, language, say(language, "recent_empty"))
-
-    def revisited(self, owner: str | None, request: gr.Request) -> Any:
-        """The same when the tab is opened again: takes may have been deleted elsewhere.
-
-        The first tab opens before the browser has told who it is; then the list comes a moment later.
-        """
-        return self.recent(owner, request) if owner else gr.skip()
 
 
 def lanes_component(elem_id: str) -> gr.HTML:

@@ -25,9 +25,9 @@ from studio.ui import markup, take_markup, voices_markup
 from studio.ui.context import Context
 from studio.ui.i18n import language_of, say
 from studio.ui.media import join_wavs
+from studio.ui.picker_run import FIRST_SOUND, PAGE_INTERVAL
 from studio.ui.settings import SettingError, check_length
 from studio.ui.takes_list import sent, tell, warn
-from studio.ui.tts import FIRST_SOUND, PAGE_INTERVAL
 from studio.voices import clean_tags, is_voice_id
 from voxcpm_core import SpeechRequest
 from voxcpm_core.errors import VoxCPMError

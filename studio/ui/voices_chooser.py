@@ -12,9 +12,9 @@ from studio.ui.context import Context
 from studio.ui.i18n import label, language_of, say
 from studio.ui.settings import is_seed
 from studio.ui.takes_list import TELLING, sent, tell, warn
+from studio.ui.wiring import QUIET
 
 KEEP: Any = gr.skip()
-QUIET: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 
 
 def chooser(elem_id: str) -> gr.Dropdown:
@@ -39,10 +39,6 @@ class VoiceChooser:
         offered += [(name, voice_id) for voice_id, name in names.items()]
         shown = self._context.synthesizer.status.supports_reference
         return gr.update(choices=offered, value=chosen if shown and chosen in names else "", visible=shown)
-
-    def revisited(self, chosen: str | None, owner: str | None, request: gr.Request) -> dict[str, Any]:
-        """The same when the tab is opened again. The first tab opens before the browser has told who it is."""
-        return self.listed(chosen, owner, request) if owner else KEEP
 
     def reused(self, voice: str, owner: str | None, request: gr.Request) -> dict[str, Any]:
         """The voice of a take that is put back into the form; says why when it cannot be chosen."""
@@ -71,16 +67,9 @@ def wire(
     seed: gr.Textbox,
     owner: gr.BrowserState,
     tabs: gr.Tabs,
-    arrives: Callable[..., Any],
-    opens: Callable[..., Any],
     used: Callable[..., Any],
     seed_used: Callable[..., Any],
 ) -> None:
-    """The chooser lists the voices when a model ``arrives`` and when its tab ``opens``.
-
-    ``used`` and ``seed_used`` are events that choose a voice in it.
-    """
-    arrives(handlers.listed, [field, owner], field, **QUIET)
-    opens(handlers.revisited, [field, owner], field, **QUIET)
+    """``used`` and ``seed_used`` are events that choose a voice in ``field``."""
     used(handlers.use, owner, [field, tabs], **QUIET)
     seed_used(handlers.use_seed, owner, [seed, field, tabs], **TELLING)

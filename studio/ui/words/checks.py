@@ -61,6 +61,22 @@ WORDS: dict[str, tuple[str, str]] = {
         "The recogniser hears something else ({percent} % are wrong). Re-roll it.",
         "识别结果与文本不符（{percent} % 有误）。请重新生成。",
     ),
+    "check_jump_warn": (
+        "{jump} dB beside its neighbour: listen to both, and re-roll it.",
+        "与相邻段相差 {jump} dB，请对比试听，必要时重新生成。",
+    ),
+    "check_jump_fail": (
+        "{jump} dB beside its neighbour, a jump that everybody hears. Re-roll it.",
+        "与相邻段相差 {jump} dB，跳变明显，请重新生成。",
+    ),
+    "check_likeness_warn": (
+        "Only {percent} % like its voice: listen to it.",
+        "与该声音的相似度仅 {percent} %，请试听。",
+    ),
+    "check_likeness_fail": (
+        "Only {percent} % like its voice: it sounds like somebody else. Re-roll it.",
+        "与该声音的相似度仅 {percent} %，听起来像另一个人，请重新生成。",
+    ),
     "edge_start": ("start", "开头"),
     "edge_end": ("end", "结尾"),
     "edge_noise": ("Noise", "噪声"),

@@ -35,6 +35,11 @@ WORDS: dict[str, tuple[str, str]] = {
     "cloning_source": ("Whose voice", "使用谁的声音"),
     "cloning_source_clip": ("A clip", "一段录音"),
     "cloning_source_voice": ("A saved voice", "已保存的声音"),
+    "cloning_source_adapter": ("The adapter’s own", "适配器自身的声音"),
+    "cloning_about_adapter": (
+        "A trained adapter is a voice of its own: no clip is needed. Choose it under “Adapter (LoRA)” below.",
+        "训练好的适配器自带声音，不需要录音。请在下方“适配器 (LoRA)”中选择。",
+    ),
     "cloning_clip": ("Clip: drop a file, or record", "录音：拖入文件或现场录制"),
     "cloning_clip_empty": (
         "5 to 30 seconds of one person, speaking normally in a quiet room, are best. Any audio format will do.",
@@ -71,6 +76,7 @@ WORDS: dict[str, tuple[str, str]] = {
         "录音里说的每一个字，不多也不少……",
     ),
     "cloning_transcribe": ("Transcribe", "自动识别"),
+    "cloning_compare": ("Compare with what is heard", "与识别结果对照"),
     "cloning_transcribe_first": (
         "Transcribe uses Whisper “{model}”; the first time it is fetched from the Hugging Face hub.",
         "自动识别使用 Whisper “{model}”，首次使用时会从 Hugging Face 下载。",
@@ -232,6 +238,14 @@ WORDS: dict[str, tuple[str, str]] = {
         "不止一个人：请裁剪到只有一个人，否则会混在一起。",
     ),
     "ref_speakers_unknown_ok": ("Counted after: {pip}", "安装后可检测：{pip}"),
+    "ref_words_warn": (
+        "The recogniser hears some other words: check the transcript. It heard: {heard}",
+        "识别结果与文字有出入，请检查。识别为：{heard}",
+    ),
+    "ref_words_fail": (
+        "The recogniser hears other words in the clip: the transcript belongs to another one. It heard: {heard}",
+        "识别结果与文字完全不同，文字可能属于另一段录音。识别为：{heard}",
+    ),
     "ref_start_warn": ("It starts inside a word: trim it to a pause.", "开头截断了字词：请裁剪到停顿处。"),
     "ref_end_warn": ("It ends inside a word: trim it to a pause.", "结尾截断了字词：请裁剪到停顿处。"),
 }

@@ -47,6 +47,8 @@ WORDS: dict[str, tuple[str, str]] = {
     "picker_empty_3": ("Save the picked take as a voice for every later text", "将选用的录音保存为声音，供以后使用"),
     "key_pick": ("pick", "选用"),
     "key_play": ("plays", "播放"),
+    "key_generate": ("generates", "生成"),
+    "key_stop": ("stops", "停止"),
     "key_others": ("re-rolls the others", "其余重来"),
     "picked_none": (
         "No take is picked. Listen, then press 1, 2 or 3, or the Pick button of a take.",
@@ -57,6 +59,20 @@ WORDS: dict[str, tuple[str, str]] = {
     "ask_other_text": (
         "The text is still the one of these takes. Change it, then press this again.",
         "文本与这些录音相同。请先修改文本，再点击此按钮。",
+    ),
+    "around_note": (
+        "Made like take {take} (seed {seed}): that take's sound is the reference.",
+        "仿照录音 {take}（种子 {seed}）生成：以该录音的声音为参考。",
+    ),
+    "around_note_clip": (
+        "That take was made with the clip “{name}” ({hash}) as its {use}.",
+        "该录音使用了片段“{name}”（{hash}）作为 {use}。",
+    ),
+    "again": ("Re-roll this take", "重来这一条"),
+    "again_hint": ("It does not fit its text. Another seed may do better.", "与文本不符，换个种子也许更好。"),
+    "again_note": (
+        "Try {attempt}: take {take} did not fit its text.",
+        "第 {attempt} 次尝试：录音 {take} 与文本不符。",
     ),
     "around_unsupported": (
         "{generation} cannot take a voice from a clip, so it cannot make more like this. Re-roll the others instead.",

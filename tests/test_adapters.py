@@ -87,7 +87,7 @@ def test_an_adapter_is_found_by_its_content(tmp_path: Path) -> None:
 def test_the_program_takes_a_folder_of_adapters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
     monkeypatch.setattr("app.why_not_listening", lambda host, port: "")
-    monkeypatch.setattr("studio.synthesizer.Synthesizer", lambda *a, adapters: asked.append(adapters) or exit_())
+    monkeypatch.setattr("studio.synthesizer.Synthesizer", lambda *a, adapters, **_: asked.append(adapters) or exit_())
 
     def exit_() -> None:
         raise SystemExit

@@ -33,6 +33,10 @@ TAKE_CHECKS = [
     ("words", "ok", {"percent": 3, "heard": "words"}),
     ("words", "warn", {"percent": 23, "heard": "words"}),
     ("words", "fail", {"percent": 63, "heard": "words"}),
+    ("jump", "warn", {"jump": -7, "other": 3}),
+    ("jump", "fail", {"jump": 13, "other": 3}),
+    ("likeness", "warn", {"percent": 45}),
+    ("likeness", "fail", {"percent": 30}),
 ]
 
 

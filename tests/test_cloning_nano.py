@@ -1,4 +1,4 @@
-"""Ultimate cloning with the embedded model: the take goes on from the clip, in the clip's voice.
+"""Ultimate cloning with the embedded model, the clip as reference too: the take goes on from it, in its voice.
 
 nano is weak, so the bounds are loose; they are about the direction. `python -m scripts.nano.evaluate` measures more.
 The clips are its own speech: a low and a high voice out of several descriptions.
@@ -37,11 +37,11 @@ def prompts(nano: Any) -> dict[str, Audio]:
 
 @pytest.fixture(scope="module")
 def takes(nano: Any, prompts: dict[str, Audio]) -> dict[tuple[str, int], Audio]:
-    """Takes by voice and seed, as a saved voice with its transcript is spoken with."""
+    """Takes by voice and seed: a saved voice with its transcript, continued and heard as reference as well."""
     voice = Voice(id="voice-0123456789abcdef", name="Anna", created="", session="local", transcript=WORDS)
     made = {}
     for name, clip in prompts.items():
-        request = with_voice(SpeechRequest(TEXT), voice, clip, "prompt")
+        request = with_voice(with_voice(SpeechRequest(TEXT), voice, clip, "reference"), voice, clip, "prompt")
         for seed, take in zip(SEEDS, nano.generate_takes(request, seeds=list(SEEDS)), strict=True):
             made[name, seed] = Audio(take.samples, take.sample_rate)
     return made
@@ -86,4 +86,4 @@ def test_the_voice_is_nearer_to_its_clip_than_to_another(takes: dict, prompts: d
     low, high = embedding(prompts["low"]), embedding(prompts["high"])
     margins = {key: float(embedding(take) @ (low - high)) for key, take in takes.items()}
     towards = [margin if name == "low" else -margin for (name, _), margin in margins.items()]
-    assert np.mean(towards) > 0.05, margins  # about 0.3 when this was written
+    assert np.mean(towards) > 0.1, margins  # about 0.37 when this was written

@@ -153,7 +153,7 @@ def test_both_modes_with_an_uploaded_m4a(studio: Studio, browser: Browser, m4a: 
         page.wait_for_selector("#vx-cloning-words-note .vx-verdict")
         (take,) = generate(page)
         record = studio.store.take(take)
-        assert (record.prompt_hash, record.reference_hash, record.control) == (trimmed, "", "")
+        assert (record.prompt_hash, record.reference_hash, record.control) == (trimmed, trimmed, "")
         assert any("Consent" in note for note in record.notes)
         page.fill("#vx-cloning-save-name textarea, #vx-cloning-save-name input", "Boatman")
         page.click("#vx-cloning-save")
@@ -166,9 +166,9 @@ def test_both_modes_with_an_uploaded_m4a(studio: Studio, browser: Browser, m4a: 
         page.click("#vx-cloning-voice input")
         page.click("[role=option]:has-text('Boatman')")
         page.wait_for_selector("#vx-cloning-voice-note >> text=Its words")
-        page.check("#vx-cloning-both input")
+        page.uncheck("#vx-cloning-both input")
         record = studio.store.take(generate(page)[0])
-        assert (record.voice, record.prompt_hash, record.reference_hash) == (voice.id, trimmed, trimmed)
+        assert (record.voice, record.prompt_hash, record.reference_hash) == (voice.id, trimmed, "")
 
 
 def test_another_clip_clears_words_and_consent(

@@ -168,7 +168,7 @@ def _words_part() -> dict[str, Any]:
             compare = _tool("compare", "check")
         helpers = html("", elem_id="vx-cloning-helpers")
     both = gr.Checkbox(
-        False,
+        True,
         label=label("cloning_both"),
         visible=False,
         container=False,

@@ -132,3 +132,17 @@ def press(do: str, title: str, *children: str, class_: str = "vx-link", **data: 
         data_ch=do,
         **data,
     )
+
+
+def tick_box(do: str, title: str, is_on: bool, **data: object) -> str:
+    """A box that is pressed to switch something on or off; what is pressed is told in the field ``on``."""
+    state = True if is_on else None
+    box = tag("input", type="checkbox", name_="on", checked=state, data_ch=do, aria_label=title, **data)
+    return tag("label", box, class_="vx-tickbox")
+
+
+def progress_bar(percent: int, title: str) -> str:
+    """How far something is, 0 to 100; ``title`` is what a screen reader calls it."""
+    scale = {"aria_valuemin": 0, "aria_valuemax": 100, "aria_valuenow": percent}
+    filled = tag("span", style=f"width:{percent}%")
+    return tag("div", filled, class_="vx-bar", role="progressbar", aria_label=title, **scale)

@@ -11,7 +11,7 @@ from studio.book.project import Book
 from studio.containers import SAMPLE_RATES
 from studio.mastering import PRESETS
 from studio.transcription import available
-from studio.ui.chapters_ask import Ask, notice, press
+from studio.ui.chapters_ask import Ask, notice, press, progress_bar
 from studio.ui.chapters_exports import Export, Exports
 from studio.ui.chapters_jobs_markup import clock
 from studio.ui.markup import icon, state_mark, tag
@@ -149,16 +149,7 @@ def result(ask: Ask, export: Export | None, exports: Exports) -> str:
 
 def _running(ask: Ask, export: Export) -> str:
     share = round(100 * export.share)
-    bar = tag(
-        "div",
-        tag("span", style=f"width:{share}%"),
-        class_="vx-bar",
-        role="progressbar",
-        aria_label=ask.say("chapters_exporting"),
-        aria_valuemin=0,
-        aria_valuemax=100,
-        aria_valuenow=share,
-    )
+    bar = progress_bar(share, ask.say("chapters_exporting"))
     doing = ask.say(f"chapters_stage_{export.stage}") if export.stage else ask.say("chapters_exporting")
     facts = [tag("span", f"{share} %"), tag("span", escape(f"{doing} {export.title}".strip()))]
     if export.share > 0.03:

@@ -17,7 +17,7 @@ from studio.book.manuscript import Section
 from studio.book.parcel import is_parcel, unpack
 from studio.book.project import Settings
 from studio.book.script import Limits
-from studio.ui.chapters_ask import Answer, Ask, press, told
+from studio.ui.chapters_ask import Answer, Ask, press, tick_box, told
 from studio.ui.chapters_books import Draft
 from studio.ui.chapters_desk import Desk, need
 from studio.ui.markup import icon, number, tag
@@ -257,19 +257,7 @@ def words_equation(ask: Ask, everything: int, spoken: int, silent: int) -> list[
 def _section(ask: Ask, index: int, section: Section, count: int, unfolded: bool) -> str:
     title = section.title or ask.say("chapters_untitled")
     data = {"data_index": index}
-    tick = tag(
-        "label",
-        tag(
-            "input",
-            type="checkbox",
-            name_="on",
-            checked=True if section.on else None,
-            data_ch="import.tick",
-            aria_label=title,
-            **data,
-        ),
-        class_="vx-tickbox",
-    )
+    tick = tick_box("import.tick", title, section.on, **data)
     name = tag(
         "input",
         type="text",

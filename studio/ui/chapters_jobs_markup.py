@@ -6,7 +6,7 @@ from html import escape
 
 from studio.book.jobs import JobStatus
 from studio.book.project import Book
-from studio.ui.chapters_ask import Ask, press
+from studio.ui.chapters_ask import Ask, press, progress_bar
 from studio.ui.markup import icon, number, state_mark, tag
 
 MARKS = {
@@ -41,16 +41,7 @@ def job_strip(status: JobStatus, book: Book, ask: Ask, whole: bool = False) -> s
 def _bar(status: JobStatus, ask: Ask) -> str:
     total = max(status.tally.total, 1)
     share = min(100, round(100 * status.done / total))
-    return tag(
-        "div",
-        tag("span", style=f"width:{share}%"),
-        class_="vx-bar",
-        role="progressbar",
-        aria_label=ask.say("chapters_job"),
-        aria_valuemin=0,
-        aria_valuemax=100,
-        aria_valuenow=share,
-    )
+    return progress_bar(share, ask.say("chapters_job"))
 
 
 def _facts(status: JobStatus, ask: Ask) -> list[str]:

@@ -11,7 +11,7 @@ from studio.book.manuscript import count_words, is_unspaced
 from studio.book.project import Book, Chapter, Pauses, Segment, pauses_after
 from studio.book.script import words_to_say
 from studio.ui import chapters_words_markup as words_markup
-from studio.ui.chapters_ask import Ask, press
+from studio.ui.chapters_ask import Ask, press, tick_box
 from studio.ui.markup import icon, number, tag
 
 SEGMENTS_SHOWN = 600  # of one chapter
@@ -74,19 +74,7 @@ def _chapters(ask: Ask, book: Book, chosen: int) -> str:
 def _chapter(ask: Ask, chapter: Chapter, place: int, count: int, is_chosen: bool) -> str:
     title = chapter.title or ask.say("chapters_untitled")
     data = {"data_chapter": chapter.id}
-    tick = tag(
-        "label",
-        tag(
-            "input",
-            type="checkbox",
-            name_="on",
-            checked=True if chapter.on else None,
-            data_ch="text.switch",
-            aria_label=title,
-            **data,
-        ),
-        class_="vx-tickbox",
-    )
+    tick = tick_box("text.switch", title, chapter.on, **data)
     open_it = press(
         "text.chapter",
         title,
